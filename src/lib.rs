@@ -1,0 +1,2 @@
+//! batchla.
+pub use batchla_core::*;
