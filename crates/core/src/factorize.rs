@@ -303,13 +303,13 @@ impl<B: Backend, T: Scalar> Factors<B, T> {
             let rows = permutation(&pivots[b * n..(b + 1) * n]);
             let Some(lu) = lu.view().matrix(b) else { continue };
             for j in 0..n {
-                for i in 0..n {
+                for (i, &row) in rows.iter().enumerate() {
                     let inner = i.min(j + 1);
                     let mut sum: T = (0..inner).map(|k| lu.at(i, k) * lu.at(k, j)).sum();
                     if i <= j {
                         sum += lu.at(i, j);
                     }
-                    a.set(rows[i] as usize, j, sum);
+                    a.set(row as usize, j, sum);
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::Neg;
 
 use num_complex::Complex;
-use num_traits::{Float, NumAssign};
+use num_traits::{Float, NumAssign, Zero};
 
 use crate::host::{HostBackend, HostOperations};
 use crate::memory::Element;
@@ -250,6 +250,9 @@ fn divide_complex<R: Float>(a: Complex<R>, b: Complex<R>) -> Complex<R> {
     let size = |z: Complex<R>| z.re.abs().max(z.im.abs());
     let (a_size, b_size) = (size(a), size(b));
     let usable = |s: R| s.is_finite() && s > R::zero();
+    if a.is_zero() && usable(b_size) && !b.re.is_nan() && !b.im.is_nan() {
+        return a; // by the definition, 0 / |b|², and |b|² may underflow
+    }
     if !usable(a_size) || !usable(b_size) || b.re.is_nan() || b.im.is_nan() || a.re.is_nan() || a.im.is_nan() {
         return a / b;
     }
@@ -300,6 +303,7 @@ mod tests {
             let z = Complex::new(3.0 * scale.min(f64::MAX / 8.0), 2.0 * scale.min(f64::MAX / 8.0));
             let q = z.divide(z);
             assert!((q.re - 1.0).abs() < 1e-15 && q.im.abs() < 1e-15, "{scale:e}: {q}");
+            assert_eq!(Complex::new(0.0, 0.0).divide(z), Complex::new(0.0, 0.0), "{scale:e}");
             let q = Complex::new(1.0f64, 0.0).divide(Complex::new(0.0, scale));
             let expected = -1.0 / scale;
             assert!(q.re == 0.0 && (q.im / expected - 1.0).abs() < 1e-15, "{scale:e}: {q}");

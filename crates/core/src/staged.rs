@@ -101,7 +101,7 @@ impl<T: Scalar, M: Memory> DeviceSource<T, M> {
             Source::Factors(factors) => {
                 let (batch, n) = (factors.lu.batch(), factors.lu.layout().rows());
                 Self::Factors {
-                    lu: backend.to_device(&factors.lu)?,
+                    lu: backend.to_device(factors.lu)?,
                     pivots: upload(backend, &factors.pivots[..batch * n])?,
                     outcomes: upload(backend, &factors.outcomes[..batch])?,
                 }

@@ -1,0 +1,152 @@
+//! Two backends on the same input: outcomes and pivots, with ties told apart from mistakes.
+
+use std::fmt;
+
+use batchla_core::{Batch, BatchedFactorize, Error, HostMemory, MatrixRef, Outcome, Real, Scalar};
+
+/// How two choices of pivots compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The same rows throughout.
+    Same,
+    /// They part at this column, where both candidates are equally large within rounding.
+    Tie {
+        /// The column.
+        column: usize,
+    },
+    /// They part at this column, and one candidate is clearly larger.
+    Wrong {
+        /// The column.
+        column: usize,
+    },
+}
+
+/// Holds two sequences of exchanges for the same matrix against each other.
+///
+/// Where they part, the column is brought up to date with the pivots that both agree on, and the two candidates compared: a difference
+/// within `16 n ε` of the largest element that elimination has met is a tie.
+pub fn compare_pivots<T: Scalar>(a: MatrixRef<'_, T>, one: &[u32], other: &[u32]) -> Choice {
+    let Some(column) = one.iter().zip(other).position(|(p, q)| p != q) else { return Choice::Same };
+    let n = a.rows();
+    let outside = |pivots: &[u32]| pivots[..=column].iter().any(|&p| p as usize >= n);
+    if outside(one) || outside(other) {
+        return Choice::Wrong { column };
+    }
+    let mut columns: Vec<Vec<T>> = (0..=column).map(|j| (0..n).map(|i| a.at(i, j)).collect()).collect();
+    let mut largest = 0.0f64;
+    for k in 0..column {
+        for c in &mut columns {
+            c.swap(k, one[k] as usize);
+        }
+        let (done, rest) = columns.split_at_mut(k + 1);
+        let pivot = done[k][k];
+        for c in rest {
+            let u = c[k];
+            for (x, &l) in c[k + 1..].iter_mut().zip(&done[k][k + 1..]) {
+                if pivot != num_traits::zero() {
+                    *x -= l.divide(pivot) * u;
+                }
+                largest = largest.max(x.abs1().to_f64());
+            }
+        }
+    }
+    let candidates = &columns[column];
+    largest = (0..n).fold(largest, |max, i| max.max(a.at(i, column).abs1().to_f64()));
+    let size = |p: u32| candidates[p as usize].abs1().to_f64();
+    let slack = 16.0 * n as f64 * T::UNIT_ROUNDOFF.to_f64() * largest;
+    if (size(one[column]) - size(other[column])).abs() <= slack {
+        Choice::Tie { column }
+    } else {
+        Choice::Wrong { column }
+    }
+}
+
+/// What [`cross_check`] found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agreement {
+    /// Matrices in the batch.
+    pub matrices: usize,
+    /// Matrices whose pivots part at a tie within rounding.
+    pub ties: usize,
+    /// Matrices whose pivots part where there is no tie, first ones first.
+    pub pivots_differ: Vec<usize>,
+    /// Matrices with different outcomes.
+    pub outcomes_differ: Vec<usize>,
+}
+
+impl Agreement {
+    /// Whether nothing but ties tells the two apart; false where nothing was compared.
+    pub fn holds(&self) -> bool {
+        self.matrices > 0 && self.pivots_differ.is_empty() && self.outcomes_differ.is_empty()
+    }
+
+    /// The share of matrices whose pivots are exempt because of ties.
+    pub fn exempt_share(&self) -> f64 {
+        self.ties as f64 / (self.matrices as f64).max(1.0)
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} matrices, {:.3} % exempt for ties, pivots differ in {}, outcomes differ in {}",
+            self.matrices,
+            100.0 * self.exempt_share(),
+            self.pivots_differ.len(),
+            self.outcomes_differ.len()
+        )
+    }
+}
+
+/// Factors a host batch on two backends and compares outcomes and pivots, matrix by matrix.
+///
+/// # Errors
+/// Where one of the backends fails.
+pub fn cross_check<T: Scalar, B, C>(one: &B, other: &C, a: &Batch<T>) -> Result<Agreement, Error>
+where
+    B: BatchedFactorize<T, Memory = HostMemory>,
+    C: BatchedFactorize<T, Memory = HostMemory>,
+{
+    let (left, right) = (one.factorize(a)?, other.factorize(a)?);
+    let mut agreement = Agreement { matrices: a.batch(), ..Agreement::default() };
+    for (((b, ours), (_, theirs)), a) in left.outcomes().zip(right.outcomes()).zip(a.view().matrices()) {
+        if ours != theirs {
+            agreement.outcomes_differ.push(b);
+        }
+        if ours == Outcome::NotFinite || theirs == Outcome::NotFinite {
+            continue;
+        }
+        match compare_pivots(a, left.pivots(b).unwrap_or(&[]), right.pivots(b).unwrap_or(&[])) {
+            Choice::Same => {}
+            Choice::Tie { .. } => agreement.ties += 1,
+            Choice::Wrong { .. } => agreement.pivots_differ.push(b),
+        }
+    }
+    Ok(agreement)
+}
+
+#[cfg(test)]
+mod tests {
+    use batchla_core::BatchRef;
+
+    use super::*;
+
+    fn compare(rows: [[f64; 2]; 2], one: [u32; 2], other: [u32; 2]) -> Choice {
+        let columns = [rows[0][0], rows[1][0], rows[0][1], rows[1][1]];
+        let layout = batchla_core::BatchLayout::column_major(1, 2, 2).unwrap();
+        compare_pivots(BatchRef::new(&columns, layout).unwrap().matrix(0).unwrap(), &one, &other)
+    }
+
+    #[test]
+    fn a_tie_is_told_from_a_mistake() {
+        assert_eq!(compare([[1.0, 0.0], [-1.0, 1.0]], [0, 1], [1, 1]), Choice::Tie { column: 0 });
+        assert_eq!(compare([[1.0, 0.0], [2.0, 1.0]], [0, 1], [1, 1]), Choice::Wrong { column: 0 });
+        assert_eq!(compare([[1.0, 0.0], [2.0, 1.0]], [1, 1], [1, 1]), Choice::Same);
+    }
+
+    #[test]
+    fn nothing_compared_does_not_hold() {
+        assert!(!Agreement::default().holds());
+    }
+}

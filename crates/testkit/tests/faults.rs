@@ -1,0 +1,445 @@
+//! Planted faults: a backend that is right but for one mistake must turn the suite red.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use batchla_core::{
+    Backend, BatchRef, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex, DeterminantArgs,
+    Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options, Outcome, Prepared, Problem,
+    ReportMut, Scalar, SolveArgs, Source, Transpose,
+};
+use batchla_testkit::{Reference, ReferencePrepared, ReferenceWorkspace, Scope, run};
+use num_traits::{one, zero};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    NoPivoting,
+    LastOfEqualPivots,
+    PivotByModulus,
+    FactorTransposed,
+    FactorsOfTheTranspose,
+    InterchangeDroppedOnTheLeft,
+    InterchangeDropped,
+    PivotsAsPermutation,
+    PivotsOneBased,
+    PaddingWritten,
+    InputWritten,
+    NeighbourDisturbed,
+    NanSwallowed,
+    StaleScratch,
+    SingularOffByOne,
+    SingularIsLastZeroPivot,
+    SingularUnseen,
+    SingularOutranksNotFinite,
+    StaleInverseOfSingular,
+    RowMajorAsTransposed,
+    ConjugationForgotten,
+    TransposeForgotten,
+    OneMatrixNotBroadcast,
+    LastMatrixSkipped,
+    OutcomeUnwritten,
+    BitsByPlace,
+    BitsByBatch,
+    SignOfExchangesLost,
+    ConditionByWrongNorm,
+    ReciprocalOfTinyPivots,
+    ArgumentsUnchecked,
+    UnknownPlanAccepted,
+    SingularDeterminantNotZero,
+    SmallErrorInOneElement,
+}
+
+#[derive(Clone, Debug)]
+struct Faulty {
+    fault: Fault,
+    /// What [`Fault::StaleScratch`] leaves behind: that some run met a NaN.
+    stale: Arc<AtomicBool>,
+}
+
+impl Faulty {
+    fn new(fault: Fault) -> Self {
+        Self { fault, stale: Arc::default() }
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+}
+
+impl Backend for Faulty {
+    type Memory = HostMemory;
+    type Stream = ();
+    type Prepared = ReferencePrepared;
+    type Workspace = ReferenceWorkspace;
+
+    fn name(&self) -> &str {
+        "faulty"
+    }
+    fn describe(&self) -> String {
+        format!("{:?}", self.fault)
+    }
+    fn stream(&self) -> &() {
+        &()
+    }
+    fn prepare(&self, problem: &Problem, options: &Options) -> Result<ReferencePrepared, Error> {
+        let none = Options::default();
+        Reference.prepare(problem, if self.is(Fault::UnknownPlanAccepted) { &none } else { options })
+    }
+    fn workspace(&self, prepared: &ReferencePrepared) -> Result<ReferenceWorkspace, Error> {
+        Reference.workspace(prepared)
+    }
+    fn allocate<E: Element>(&self, len: usize) -> Result<HostArray<E>, Error> {
+        HostArray::zeroed(len)
+    }
+    fn write<E: Element>(&self, from: &[E], to: &mut [E]) -> Result<(), Error> {
+        HostMemory::write(from, to)
+    }
+    fn synchronize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// LU with the faults that lie in the elimination itself.
+fn eliminate<T: Scalar>(fault: Fault, a: &mut MatrixMut<'_, T>, pivots: &mut [u32]) -> Outcome {
+    let n = a.rows();
+    let finite = |a: &MatrixMut<'_, T>| (0..n).all(|j| (0..n).all(|i| a.at(i, j).finite()));
+    let (before, mut singular) = (finite(a), None);
+    for k in 0..n {
+        let size = |x: T| if fault == Fault::PivotByModulus { x.modulus() } else { x.abs1() };
+        let mut p = k;
+        for i in k + 1..n {
+            let (this, best) = (size(a.at(i, k)), size(a.at(p, k)));
+            let better = match fault {
+                Fault::NoPivoting => false,
+                Fault::LastOfEqualPivots => this >= best,
+                _ => this > best,
+            };
+            if better {
+                p = i;
+            }
+        }
+        pivots[k] = p as u32;
+        let from = if fault == Fault::InterchangeDroppedOnTheLeft { k } else { 0 };
+        for j in from..n {
+            let (x, y) = (a.at(k, j), a.at(p, j));
+            a.set(k, j, y);
+            a.set(p, j, x);
+        }
+        let pivot = a.at(k, k);
+        if pivot == zero() {
+            singular = match fault {
+                Fault::SingularIsLastZeroPivot => Some(k),
+                _ => singular.or(Some(k)),
+            };
+            continue;
+        }
+        let reciprocal = one::<T>() / pivot;
+        for i in k + 1..n {
+            let l =
+                if fault == Fault::ReciprocalOfTinyPivots { a.at(i, k) * reciprocal } else { a.at(i, k).divide(pivot) };
+            a.set(i, k, l);
+            for j in k + 1..n {
+                a.set(i, j, a.at(i, j) - l * a.at(k, j));
+            }
+        }
+    }
+    match (before && finite(a), singular) {
+        (false, Some(column)) if fault == Fault::SingularOutranksNotFinite => Outcome::Singular { column },
+        (false, _) => Outcome::NotFinite,
+        (true, Some(column)) => Outcome::Singular { column },
+        (true, None) => Outcome::Regular,
+    }
+}
+
+/// Faults in what is said of each matrix.
+fn misreport(fault: Fault, outcome: Outcome) -> Outcome {
+    match (fault, outcome) {
+        (Fault::SingularOffByOne, Outcome::Singular { column }) => Outcome::Singular { column: column + 1 },
+        (Fault::SingularUnseen, Outcome::Singular { .. }) => Outcome::Regular,
+        (Fault::NanSwallowed, Outcome::NotFinite) => Outcome::Regular,
+        (_, outcome) => outcome,
+    }
+}
+
+/// Transposes a square matrix where it stands.
+fn transpose<T: Scalar>(a: &mut MatrixMut<'_, T>) {
+    for j in 0..a.cols() {
+        for i in 0..j {
+            let (x, y) = (a.at(i, j), a.at(j, i));
+            a.set(i, j, y);
+            a.set(j, i, x);
+        }
+    }
+}
+
+fn nudge<T: Scalar>(x: T) -> T {
+    x + x.scale(T::EPSILON)
+}
+
+/// Faults that lie in how results are laid down, the same for every operation.
+fn disturb<T: Scalar>(faulty: &Faulty, out: batchla_core::BatchMut<'_, T>, outcomes: &mut [u32]) {
+    let (layout, batch) = (*out.layout(), out.batch());
+    let mut span = out.into_span();
+    let start = span.as_mut_ptr();
+    let element = |b: usize, i: usize, j: usize| start.wrapping_add(layout.offset(b, i, j));
+    let (rows, cols) = (layout.rows(), layout.cols());
+    if rows == 0 || cols == 0 || batch == 0 {
+        return;
+    }
+    match faulty.fault {
+        Fault::PaddingWritten => {
+            let taken: std::collections::HashSet<usize> = (0..batch)
+                .flat_map(|b| (0..cols).flat_map(move |j| (0..rows).map(move |i| layout.offset(b, i, j))))
+                .collect();
+            if let Some(gap) = (0..layout.span()).find(|at| !taken.contains(at)) {
+                // SAFETY: within the span, which lies in one allocation of the suite's that nobody else uses now.
+                unsafe { *start.add(gap) = zero() };
+            }
+        }
+        Fault::NeighbourDisturbed => {
+            for b in (0..batch - 1).filter(|&b| outcomes[b] != 0) {
+                // SAFETY: an element that the layout names.
+                unsafe { *element(b + 1, 0, 0) = one() };
+            }
+        }
+        Fault::LastMatrixSkipped if batch > 2 => {
+            // SAFETY: an element that the layout names.
+            unsafe { *element(batch - 1, rows - 1, cols - 1) = zero() };
+        }
+        Fault::BitsByPlace if batch > 1 => {
+            // SAFETY: an element that the layout names.
+            unsafe { *element(1, 0, 0) = nudge(*element(1, 0, 0)) };
+        }
+        Fault::BitsByBatch if batch > 5 => {
+            // SAFETY: an element that the layout names.
+            unsafe { *element(1, 0, 0) = nudge(*element(1, 0, 0)) };
+        }
+        Fault::SmallErrorInOneElement => {
+            // SAFETY: an element that the layout names.
+            unsafe {
+                let x = element(0, rows - 1, cols - 1);
+                *x += x.read().scale(T::EPSILON).scale(T::from_f64(1e4, 0.0).re());
+            }
+        }
+        Fault::StaleScratch => {
+            let met = faulty.stale.swap(outcomes[..batch].contains(&Outcome::NotFinite.to_word()), Ordering::Relaxed);
+            if met {
+                // SAFETY: an element that the layout names.
+                unsafe { *element(0, 0, 0) = nudge(*element(0, 0, 0)) };
+            }
+        }
+        Fault::OutcomeUnwritten => outcomes[batch - 1] = 0xA5A5_A5A5,
+        _ => {}
+    }
+}
+
+fn write_input<T: Scalar>(a: &BatchRef<'_, T>) {
+    if a.layout().elements() > 0 {
+        let at = a.layout().offset(0, 0, 0);
+        // SAFETY: the suite's own memory, which nobody else uses now; that it may not be written is what the suite must see.
+        unsafe { *a.span().as_ptr().cast_mut().add(at) = zero() };
+    }
+}
+
+impl<T: Scalar> BatchedFactorize<T> for Faulty {
+    fn run_factorize(
+        &self,
+        prepared: &ReferencePrepared,
+        args: FactorizeArgs<'_, T, HostMemory>,
+        _workspace: &mut ReferenceWorkspace,
+    ) -> Result<(), Error> {
+        args.check(prepared.problem())?;
+        let FactorizeArgs { source, mut lu, pivots, mut report, .. } = args;
+        let (n, row_major) = (prepared.problem().order(), lu.layout().is_row_major());
+        for (b, mut lu) in lu.reborrow().into_matrices().enumerate() {
+            if let Source::Matrix(a) = &source
+                && let Some(a) = a.matrix(b)
+            {
+                lu.fill_with(|i, j| a.at(i, j));
+            }
+            let turned = self.is(Fault::FactorsOfTheTranspose) || self.is(Fault::RowMajorAsTransposed) && row_major;
+            if turned {
+                transpose(&mut lu);
+            }
+            let pivots = &mut pivots[b * n..(b + 1) * n];
+            let outcome = eliminate(self.fault, &mut lu, pivots);
+            if turned || self.is(Fault::FactorTransposed) {
+                transpose(&mut lu);
+            }
+            if let Some(determinants) = &mut report.determinants {
+                let identity: Vec<u32> = (0..n as u32).collect();
+                let signs = if self.is(Fault::SignOfExchangesLost) { &identity } else { &*pivots };
+                let outcome = if self.is(Fault::SingularDeterminantNotZero) { Outcome::Regular } else { outcome };
+                determinants[b] = batchla_core::Determinant::from_factors(outcome, |k| lu.at(k, k), signs);
+            }
+            match self.fault {
+                Fault::PivotsAsPermutation => pivots.copy_from_slice(&batchla_core::permutation(pivots)),
+                Fault::PivotsOneBased => pivots.iter_mut().for_each(|p| *p += 1),
+                Fault::InterchangeDropped if n > 2 => pivots[n / 2] = (n / 2) as u32,
+                _ => {}
+            }
+            report.outcomes[b] = misreport(self.fault, outcome).to_word();
+        }
+        if let (true, Source::Matrix(a)) = (self.is(Fault::InputWritten), &source) {
+            write_input(a);
+        }
+        disturb(self, lu, report.outcomes);
+        Ok(())
+    }
+}
+
+/// The report, lent, so that what was written can be spoiled afterwards.
+fn lend<'a, T: Scalar>(report: &'a mut ReportMut<'_, T, HostMemory>) -> ReportMut<'a, T, HostMemory> {
+    let mut lent = ReportMut::new(&mut *report.outcomes);
+    if let Some(determinants) = &mut report.determinants {
+        lent = lent.with_determinants(&mut **determinants);
+    }
+    if let Some(conditions) = &mut report.conditions {
+        lent = lent.with_conditions(&mut **conditions);
+    }
+    lent
+}
+
+impl<T: Scalar> BatchedInvert<T> for Faulty {
+    fn run_invert(
+        &self,
+        prepared: &ReferencePrepared,
+        args: InvertArgs<'_, T, HostMemory>,
+        workspace: &mut ReferenceWorkspace,
+    ) -> Result<(), Error> {
+        if self.is(Fault::ArgumentsUnchecked) && args.check(prepared.problem()).is_err() {
+            return Ok(());
+        }
+        let InvertArgs { source, mut x, mut report, .. } = args;
+        let before: Vec<T> = (x.share().matrices()).flat_map(|m| (m.rows() > 0).then(|| m.at(0, 0))).collect();
+        Reference.run_invert(prepared, InvertArgs::new(&source, &mut x, lend(&mut report)), workspace)?;
+        for (b, mut x) in x.reborrow().into_matrices().enumerate() {
+            let outcome = Outcome::from_word(report.outcomes[b]);
+            if self.is(Fault::StaleInverseOfSingular) && !outcome.is_regular() && x.rows() > 0 {
+                x.set(0, 0, before[b]);
+            }
+            if self.is(Fault::RowMajorAsTransposed) && x.col_stride() == 1 && x.rows() > 1 {
+                transpose(&mut x);
+            }
+            report.outcomes[b] = misreport(self.fault, outcome).to_word();
+            if let (Fault::ConditionByWrongNorm, Some(conditions)) = (self.fault, &mut report.conditions) {
+                conditions[b] = conditions[b] + conditions[b];
+            }
+        }
+        if let (true, Source::Matrix(a)) = (self.is(Fault::InputWritten), &source) {
+            write_input(a);
+        }
+        disturb(self, x, report.outcomes);
+        Ok(())
+    }
+}
+
+impl<T: Scalar> BatchedSolve<T> for Faulty {
+    fn run_solve(
+        &self,
+        prepared: &ReferencePrepared,
+        args: SolveArgs<'_, T, HostMemory>,
+        workspace: &mut ReferenceWorkspace,
+    ) -> Result<(), Error> {
+        args.check(prepared.problem())?;
+        let SolveArgs { source, b, mut x, mut report, .. } = args;
+        let problem = prepared.problem();
+        let transpose = match (self.fault, problem.transpose()) {
+            (Fault::ConjugationForgotten, Transpose::ConjugateTranspose) => Transpose::Transpose,
+            (Fault::TransposeForgotten, _) => Transpose::None,
+            (_, transpose) => transpose,
+        };
+        let other =
+            Problem::solve::<T>(problem.source(), *problem.a(), problem.b().copied(), *problem.out(), transpose)?;
+        let prepared = Reference.prepare(&other, &Options::default())?;
+        Reference.run_solve(&prepared, SolveArgs::new(&source, b.as_ref(), &mut x, lend(&mut report)), workspace)?;
+        if self.is(Fault::OneMatrixNotBroadcast) && source.layout().is_some_and(|a| a.batch() == 1) {
+            x.reborrow().into_matrices().skip(1).for_each(|mut x| x.fill_with(|_, _| zero()));
+        }
+        report
+            .outcomes
+            .iter_mut()
+            .take(x.batch())
+            .for_each(|word| *word = misreport(self.fault, Outcome::from_word(*word)).to_word());
+        disturb(self, x, report.outcomes);
+        Ok(())
+    }
+}
+
+impl<T: Scalar> BatchedDeterminant<T> for Faulty {
+    fn run_determinant(
+        &self,
+        prepared: &ReferencePrepared,
+        args: DeterminantArgs<'_, T, HostMemory>,
+        workspace: &mut ReferenceWorkspace,
+    ) -> Result<(), Error> {
+        Reference.run_determinant(prepared, args, workspace)
+    }
+}
+
+/// Small enough for some forty runs of the whole suite.
+const SCOPE: Scope = Scope { orders: &[0, 1, 2, 5, 8, 17, 33], thorough: 5, many: None, huge: None, ..Scope::QUICK };
+
+fn red<T: Scalar>(fault: Fault) -> Vec<String> {
+    let verdicts = run::<T, _>(&Faulty::new(fault), &SCOPE, &Options::default());
+    verdicts.into_iter().filter_map(|(name, verdict)| Some(format!("{name}: {}", verdict.err()?))).collect()
+}
+
+fn turns_red<T: Scalar>(fault: Fault) {
+    let red = red::<T>(fault);
+    assert!(!red.is_empty(), "{fault:?} went through the suite unseen");
+    println!("{fault:?} was seen by {} checks, the first: {}", red.len(), red[0]);
+}
+
+#[test]
+fn the_frame_without_a_fault_is_green() {
+    assert_eq!(red::<f64>(Fault::None), Vec::<String>::new());
+    assert_eq!(red::<Complex<f32>>(Fault::None), Vec::<String>::new());
+}
+
+macro_rules! faults {
+    ($($name:ident: $fault:ident, $scalar:ty;)*) => {$(
+        #[test]
+        fn $name() {
+            turns_red::<$scalar>(Fault::$fault);
+        }
+    )*};
+}
+
+faults! {
+    no_pivoting_is_seen: NoPivoting, f64;
+    the_last_of_equal_pivots_is_seen: LastOfEqualPivots, f32;
+    a_pivot_chosen_by_modulus_is_seen: PivotByModulus, Complex<f64>;
+    a_transposed_factor_is_seen: FactorTransposed, f64;
+    factors_of_the_transpose_are_seen: FactorsOfTheTranspose, f64;
+    an_interchange_dropped_on_the_left_is_seen: InterchangeDroppedOnTheLeft, f64;
+    a_dropped_interchange_is_seen: InterchangeDropped, f32;
+    a_permutation_for_pivots_is_seen: PivotsAsPermutation, f64;
+    pivots_counted_from_one_are_seen: PivotsOneBased, f64;
+    written_padding_is_seen: PaddingWritten, f64;
+    a_written_input_is_seen: InputWritten, f64;
+    a_disturbed_neighbour_is_seen: NeighbourDisturbed, f64;
+    a_swallowed_nan_is_seen: NanSwallowed, f64;
+    stale_scratch_is_seen: StaleScratch, f64;
+    a_singular_column_off_by_one_is_seen: SingularOffByOne, f64;
+    the_last_zero_pivot_for_the_first_is_seen: SingularIsLastZeroPivot, f64;
+    an_unseen_singular_matrix_is_seen: SingularUnseen, f64;
+    singular_above_not_finite_is_seen: SingularOutranksNotFinite, f64;
+    a_stale_inverse_is_seen: StaleInverseOfSingular, f64;
+    row_major_treated_as_transposed_is_seen: RowMajorAsTransposed, f64;
+    a_forgotten_conjugation_is_seen: ConjugationForgotten, Complex<f64>;
+    a_forgotten_transposition_is_seen: TransposeForgotten, f32;
+    one_matrix_that_does_not_serve_all_is_seen: OneMatrixNotBroadcast, f64;
+    a_skipped_last_matrix_is_seen: LastMatrixSkipped, f64;
+    an_unwritten_outcome_is_seen: OutcomeUnwritten, f64;
+    bits_that_depend_on_the_place_are_seen: BitsByPlace, f64;
+    bits_that_depend_on_the_batch_are_seen: BitsByBatch, f64;
+    a_lost_sign_is_seen: SignOfExchangesLost, f64;
+    a_wrong_condition_is_seen: ConditionByWrongNorm, f64;
+    the_reciprocal_of_a_tiny_pivot_is_seen: ReciprocalOfTinyPivots, f64;
+    unchecked_arguments_are_seen: ArgumentsUnchecked, f64;
+    an_accepted_unknown_plan_is_seen: UnknownPlanAccepted, f64;
+    a_determinant_of_a_singular_matrix_is_seen: SingularDeterminantNotZero, f64;
+    a_small_error_in_one_element_is_seen: SmallErrorInOneElement, f64;
+}
