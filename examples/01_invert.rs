@@ -8,9 +8,15 @@ fn main() -> Result<(), Error> {
 
     // 1000 matrices of order 8, each dominated by its diagonal.
     let n = 8;
-    let a = Batch::<f64>::from_fn(1000, n, n, |b, i, j| {
-        if i == j { 10.0 } else { ((7 * b + 3 * i + 5 * j) % 11) as f64 / 11.0 }
-    })?;
+    let a =
+        Batch::<f64>::from_fn(
+            1000,
+            n,
+            n,
+            |b, i, j| {
+                if i == j { 10.0 } else { ((7 * b + 3 * i + 5 * j) % 11) as f64 / 11.0 }
+            },
+        )?;
     let inverse = backend.invert(&a)?;
 
     let mut worst = 0.0f64;

@@ -5,7 +5,12 @@ use batchla::{Batch, BatchedFactorize, BatchedSolve, Error, Transpose};
 fn main() -> Result<(), Error> {
     let backend = batchla::auto()?;
     let n = 12;
-    let a = Batch::<f64>::from_fn(200, n, n, |b, i, j| if i == j { 4.0 + (b % 7) as f64 } else { 1.0 / (1 + i + j) as f64 })?;
+    let a = Batch::<f64>::from_fn(
+        200,
+        n,
+        n,
+        |b, i, j| if i == j { 4.0 + (b % 7) as f64 } else { 1.0 / (1 + i + j) as f64 },
+    )?;
     let factors = backend.factorize(&a)?;
 
     for step in 0..5 {

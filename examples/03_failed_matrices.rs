@@ -5,8 +5,8 @@ use batchla::{Batch, BatchedDeterminant, BatchedInvert, Error, Outcome};
 fn main() -> Result<(), Error> {
     let backend = batchla::auto()?;
     let a = Batch::<f64>::from_fn(5, 3, 3, |b, i, j| match (b, i, j) {
-        (1, _, 2) => 0.0,             // matrix 1: column 2 is zero
-        (3, 0, 0) => f64::NAN,        // matrix 3 holds a NaN
+        (1, _, 2) => 0.0,      // matrix 1: column 2 is zero
+        (3, 0, 0) => f64::NAN, // matrix 3 holds a NaN
         _ if i == j => 3.0,
         _ => 1.0,
     })?;
@@ -20,7 +20,8 @@ fn main() -> Result<(), Error> {
         }
     }
     let outcomes: Vec<Outcome> = inverse.outcomes().map(|(_, outcome)| outcome).collect();
-    let expected = [Outcome::Regular, Outcome::Singular { column: 2 }, Outcome::Regular, Outcome::NotFinite, Outcome::Regular];
+    let expected =
+        [Outcome::Regular, Outcome::Singular { column: 2 }, Outcome::Regular, Outcome::NotFinite, Outcome::Regular];
     assert_eq!(outcomes, expected);
 
     // The inverse of a failed matrix is all NaN, never stale numbers; LAPACK's `info` is there too.

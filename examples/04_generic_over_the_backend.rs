@@ -34,9 +34,14 @@ fn trace_of_inverses<B: BatchedInvert<f64>>(backend: &B, a: BatchRef<'_, f64, B:
 }
 
 fn main() -> Result<(), Error> {
-    let a = Batch::<f64>::from_fn(100, 16, 16, |b, i, j| if i == j { 8.0 } else { ((b + 2 * i + 3 * j) % 5) as f64 / 5.0 })?;
+    let a = Batch::<f64>::from_fn(
+        100,
+        16,
+        16,
+        |b, i, j| if i == j { 8.0 } else { ((b + 2 * i + 3 * j) % 5) as f64 / 5.0 },
+    )?;
     let b = Batch::<f64>::from_fn(100, 16, 1, |b, i, _| (b + i) as f64)?;
-    let (cpu, any) = (Cpu::new()?, batchla::auto()?);
+    let (cpu, any) = (Cpu::new(), batchla::auto()?);
     for (name, error) in [
         ("cpu", inverse_against_solve(&cpu, &a, &b)?),
         ("reference", inverse_against_solve(&Reference, &a, &b)?),

@@ -1,6 +1,8 @@
 //! A backend chosen when the program runs, by name, with a forced plan: `cargo run --example 05_backend_at_run_time -- cpu`.
 
-use batchla::{AnyBackend, Backend, Batch, BatchLayout, BatchedInvert, Error, Extras, Options, Prepared, Problem, SourceKind};
+use batchla::{
+    AnyBackend, Backend, Batch, BatchLayout, BatchedInvert, Error, Extras, Options, Prepared, Problem, SourceKind,
+};
 use batchla_testkit::Reference;
 
 fn main() -> Result<(), Error> {

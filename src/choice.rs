@@ -37,7 +37,7 @@ pub fn auto() -> Result<AnyBackend, Error> {
 pub fn backend(name: &str) -> Result<AnyBackend, Error> {
     match name {
         #[cfg(feature = "cpu")]
-        "cpu" => Ok(AnyBackend::new(batchla_cpu::Cpu::new()?)),
+        "cpu" => Ok(AnyBackend::new(batchla_cpu::Cpu::new())),
         _ => Err(Error::new(ErrorKind::Argument, "backend", format!("there is no backend {name:?} in this build"))
             .advise(format!("the backends are: {}", backends().join(", ")))),
     }

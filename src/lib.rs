@@ -31,3 +31,8 @@ pub use batchla_npy as npy;
 
 pub use crate::any::AnyBackend;
 pub use crate::choice::{auto, backend, backends};
+
+/// The README's examples are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,2 +1,29 @@
-//! Tasks.
-fn main() {}
+//! `cargo xtask <task>`: what is done to the workspace beside building it.
+
+mod accuracy;
+mod validate;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Tasks of the workspace. Speed is recorded by `cargo bench --bench ratio`.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Task {
+    /// All that must hold before a pull request: format, lints, tests, documentation, examples
+    Validate,
+    /// The residuals of our inverses beside SciPy's on the same matrices, as a table and a record.
+    /// Exits with 1 where one of ours is not accurate enough, with 77 where there was no SciPy to compare with
+    Accuracy,
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("the workspace has no folder")?;
+    match Task::parse() {
+        Task::Validate => validate::run(root),
+        Task::Accuracy => accuracy::run(root),
+    }
+}

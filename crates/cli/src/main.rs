@@ -1,2 +1,64 @@
-//! The program.
-fn main() {}
+//! The program `batchla`: batched linear algebra from files.
+
+mod backend;
+mod invert;
+mod summary;
+
+use std::error::Error as _;
+use std::io::Write;
+use std::process::ExitCode;
+
+use batchla::Error;
+use clap::{Parser, Subcommand};
+
+/// Everything succeeded.
+const SUCCESS: u8 = 0;
+/// The call failed; nothing was written.
+const FAILURE: u8 = 1;
+/// The result was written, but some matrices failed.
+const SOME_FAILED: u8 = 2;
+
+/// Batched linear algebra for many small dense matrices, from files.
+#[derive(Debug, Parser)]
+#[command(name = "batchla", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Exit code: 0 if all went well, 1 if the call failed, 2 if some matrices failed.")]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Invert(invert::Invert),
+}
+
+fn main() -> ExitCode {
+    let program = match Program::try_parse() {
+        Ok(program) => program,
+        Err(usage) => {
+            // clap's own exit code for wrong usage is 2, which means something else here.
+            let code = if usage.use_stderr() { FAILURE } else { SUCCESS };
+            return usage.print().map_or(ExitCode::from(FAILURE), |()| code.into());
+        }
+    };
+    let code = match program.command {
+        Command::Invert(invert) => invert.run(),
+    };
+    code.unwrap_or_else(|error| {
+        // Where standard error is closed, only the exit code is left to tell.
+        let _ = writeln!(std::io::stderr(), "{}", explain(&error));
+        FAILURE
+    })
+    .into()
+}
+
+/// The error and what caused it, a line each.
+fn explain(error: &Error) -> String {
+    let mut text = format!("batchla: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!("\n  because: {cause}"));
+        source = cause.source();
+    }
+    text
+}

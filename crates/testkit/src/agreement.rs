@@ -23,8 +23,9 @@ pub enum Choice {
 
 /// Holds two sequences of exchanges for the same matrix against each other.
 ///
-/// Where they part, the column is brought up to date with the pivots that both agree on, and the two candidates compared: a difference
-/// within `16 n ε` of the largest element that elimination has met is a tie.
+/// Where they part, the column is brought up to date with the pivots that both agree on, and the two candidates compared. A difference
+/// within `16 n ε κ` of the largest element that elimination has met is a tie: `κ`, the largest element over the smallest pivot so far, is
+/// how much elimination has magnified rounding errors.
 pub fn compare_pivots<T: Scalar>(a: MatrixRef<'_, T>, one: &[u32], other: &[u32]) -> Choice {
     let Some(column) = one.iter().zip(other).position(|(p, q)| p != q) else { return Choice::Same };
     let n = a.rows();
@@ -33,13 +34,14 @@ pub fn compare_pivots<T: Scalar>(a: MatrixRef<'_, T>, one: &[u32], other: &[u32]
         return Choice::Wrong { column };
     }
     let mut columns: Vec<Vec<T>> = (0..=column).map(|j| (0..n).map(|i| a.at(i, j)).collect()).collect();
-    let mut largest = 0.0f64;
+    let (mut largest, mut smallest_pivot) = (0.0f64, f64::INFINITY);
     for k in 0..column {
         for c in &mut columns {
             c.swap(k, one[k] as usize);
         }
         let (done, rest) = columns.split_at_mut(k + 1);
         let pivot = done[k][k];
+        smallest_pivot = smallest_pivot.min(pivot.abs1().to_f64());
         for c in rest {
             let u = c[k];
             for (x, &l) in c[k + 1..].iter_mut().zip(&done[k][k + 1..]) {
@@ -53,7 +55,8 @@ pub fn compare_pivots<T: Scalar>(a: MatrixRef<'_, T>, one: &[u32], other: &[u32]
     let candidates = &columns[column];
     largest = (0..n).fold(largest, |max, i| max.max(a.at(i, column).abs1().to_f64()));
     let size = |p: u32| candidates[p as usize].abs1().to_f64();
-    let slack = 16.0 * n as f64 * T::UNIT_ROUNDOFF.to_f64() * largest;
+    let magnified = (largest / smallest_pivot).max(1.0);
+    let slack = 16.0 * n as f64 * T::UNIT_ROUNDOFF.to_f64() * largest * magnified;
     if (size(one[column]) - size(other[column])).abs() <= slack {
         Choice::Tie { column }
     } else {

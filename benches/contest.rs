@@ -1,0 +1,187 @@
+//! One operation on one batch, in place: ours beside the plain loop, on equally many threads, checked before anything is timed.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use batchla::{
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, Cpu, FactorizeArgs, InvertArgs, MatrixRef, Options,
+    Outcome, Prepared, Problem, ReportMut, Source, SourceKind,
+};
+use batchla_cpu::CpuScalar;
+use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::plain;
+
+/// The operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Task {
+    /// Factorisation.
+    Lu,
+    /// Factorisation and inverse.
+    Inverse,
+}
+
+impl Task {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Lu, Self::Inverse];
+
+    /// In lower case.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Lu => "lu",
+            Self::Inverse => "inverse",
+        }
+    }
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The CPU backend, prepared beforehand.
+    Ours,
+    /// The plain loop.
+    Plain,
+}
+
+/// Equally many threads for both sides.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    cpu: Cpu,
+    pool: ThreadPool,
+}
+
+impl Threads {
+    /// So many, or one for each core.
+    pub(crate) fn new(threads: Option<usize>) -> Result<Self, Box<dyn Error>> {
+        let cpu = match threads {
+            Some(threads) => Cpu::builder().threads(threads).build()?,
+            None => Cpu::new(),
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(cpu.threads()).build()?;
+        Ok(Self { cpu, pool })
+    }
+
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        self.cpu.threads()
+    }
+
+    /// One line about the machine.
+    pub(crate) fn describe(&self) -> String {
+        self.cpu.describe()
+    }
+}
+
+/// One operation on one batch of normal matrices.
+pub(crate) struct Contest<'a, T: CpuScalar> {
+    threads: &'a Threads,
+    task: Task,
+    prepared: <Cpu as Backend>::Prepared,
+    workspace: <Cpu as Backend>::Workspace,
+    input: Batch<T>,
+    data: Batch<T>,
+    /// Exchanges of ours, permutations of the plain loop.
+    pivots: Vec<u32>,
+    outcomes: Vec<u32>,
+}
+
+impl<'a, T: CpuScalar> Contest<'a, T> {
+    /// A batch that keeps the plain loop busy for about `work`.
+    ///
+    /// # Errors
+    /// Memory; and a side whose results are wrong.
+    pub(crate) fn new(threads: &'a Threads, task: Task, order: usize, work: Duration) -> Result<Self, Box<dyn Error>> {
+        const MOST_BYTES: usize = 1 << 28;
+        let few = 4 * threads.count();
+        let most = (MOST_BYTES / (order * order * size_of::<T>())).max(few);
+        let mut trial = Self::of(threads, task, order, (1_000_000 / order.pow(3)).clamp(few, most))?;
+        trial.time(Side::Plain)?;
+        let matrices_a_second = trial.batch() as f64 / trial.time(Side::Plain)?.as_secs_f64();
+        let batch = ((work.as_secs_f64() * matrices_a_second) as usize).clamp(few, most);
+        let mut contest = Self::of(threads, task, order, batch.next_multiple_of(threads.count()))?;
+        contest.check(Side::Ours)?;
+        contest.check(Side::Plain)?;
+        Ok(contest)
+    }
+
+    fn of(threads: &'a Threads, task: Task, order: usize, batch: usize) -> Result<Self, batchla::Error> {
+        let layout = BatchLayout::column_major(batch, order, order)?;
+        let problem = match task {
+            Task::Lu => Problem::factorize::<T>(SourceKind::InPlace, layout, layout)?,
+            Task::Inverse => Problem::invert::<T>(SourceKind::InPlace, layout, layout)?,
+        };
+        let prepared = threads.cpu.prepare(&problem, &Options::default())?;
+        let workspace = threads.cpu.workspace(&prepared)?;
+        let input = Generator::Normal.batch(layout, 1)?;
+        let (pivots, outcomes) = (vec![0; batch * order], vec![0; batch]);
+        Ok(Self { threads, task, prepared, workspace, input, data: Batch::zeros(layout)?, pivots, outcomes })
+    }
+
+    /// Matrices.
+    pub(crate) fn batch(&self) -> usize {
+        self.input.batch()
+    }
+
+    /// How long one run takes. It starts from a fresh copy of the input, made before the clock starts.
+    pub(crate) fn time(&mut self, side: Side) -> Result<Duration, batchla::Error> {
+        self.data.as_mut_slice().copy_from_slice(self.input.as_slice());
+        let start = Instant::now();
+        match side {
+            Side::Ours => self.run_ours()?,
+            Side::Plain => self.run_plain(),
+        }
+        Ok(start.elapsed())
+    }
+
+    fn run_ours(&mut self) -> Result<(), batchla::Error> {
+        let Self { prepared, workspace, .. } = self;
+        let (source, mut data, report) =
+            (Source::InPlace, self.data.view_mut(), ReportMut::new(&mut self.outcomes[..]));
+        match self.task {
+            Task::Lu => {
+                let args = FactorizeArgs::new(&source, &mut data, &mut self.pivots, report);
+                self.threads.cpu.run_factorize(prepared, args, workspace)
+            }
+            Task::Inverse => {
+                self.threads.cpu.run_invert(prepared, InvertArgs::new(&source, &mut data, report), workspace)
+            }
+        }
+    }
+
+    fn run_plain(&mut self) {
+        let (order, matrices) = (self.input.layout().rows(), self.data.as_mut_slice());
+        match self.task {
+            Task::Lu => self.threads.pool.install(|| plain::factorize(matrices, &mut self.pivots, order)),
+            Task::Inverse => self.threads.pool.install(|| plain::invert(matrices, order)),
+        }
+    }
+
+    /// Runs a side and looks at the first and the last of its results.
+    fn check(&mut self, side: Side) -> Result<(), Box<dyn Error>> {
+        // What one side leaves must not pass for the other's.
+        self.pivots.fill(u32::MAX);
+        self.outcomes.fill(Outcome::Regular.to_word());
+        self.time(side)?;
+        let (input, data) = (self.input.view(), self.data.view());
+        for b in [0, self.batch() - 1] {
+            let pair = input.matrix(b).zip(data.matrix(b));
+            let ratio = pair.map_or(f64::INFINITY, |(a, result)| self.ratio(side, b, a, result));
+            let (outcome, right) = (Outcome::from_word(self.outcomes[b]), ratio < LIMIT);
+            if !right || !outcome.is_regular() {
+                let problem = self.prepared.problem();
+                return Err(format!("{side:?}, {problem}, matrix {b}, {outcome}: residual ratio {ratio:.3}").into());
+            }
+        }
+        Ok(())
+    }
+
+    fn ratio(&self, side: Side, b: usize, a: MatrixRef<'_, T>, result: MatrixRef<'_, T>) -> f64 {
+        let pivots = &self.pivots[b * a.rows()..(b + 1) * a.rows()];
+        match (self.task, side) {
+            (Task::Lu, Side::Ours) => factorization_ratio(a, result, pivots),
+            (Task::Lu, Side::Plain) => factorization_ratio(a, result, &plain::exchanges(pivots)),
+            (Task::Inverse, _) => inverse_ratio(a, result),
+        }
+    }
+}

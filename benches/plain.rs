@@ -1,0 +1,78 @@
+//! The plain loop: what one writes with faer and rayon alone.
+//!
+//! faer's low-level routines without threads of their own, rayon over the batch, scratch memory kept for a chunk of matrices, results in
+//! the place of the input. The matrices are dense and column-major, one after another.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::lu::partial_pivoting::{factor, inverse};
+use faer::traits::ComplexField;
+use faer::{MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+/// Chunks a thread: enough to keep all threads busy to the end, few enough that scratch memory costs nothing.
+const CHUNKS: usize = 16;
+
+/// Puts the packed factors of every matrix in its place, and into `permutations` the row of `A` that row `i` of `LU` comes from.
+pub(crate) fn factorize<T: ComplexField>(matrices: &mut [T], permutations: &mut [u32], order: usize) {
+    let chunk = chunk(permutations.len() / order);
+    let chunks = matrices.par_chunks_mut(chunk * order * order).zip(permutations.par_chunks_mut(chunk * order));
+    chunks.for_each(|(matrices, permutations)| {
+        let mut inverse_permutation = vec![0; order];
+        let mut memory =
+            MemBuffer::new(factor::lu_in_place_scratch::<u32, T>(order, order, Par::Seq, Default::default()));
+        for (matrix, permutation) in matrices.chunks_mut(order * order).zip(permutations.chunks_mut(order)) {
+            factor::lu_in_place(
+                MatMut::from_column_major_slice_mut(matrix, order, order),
+                permutation,
+                &mut inverse_permutation,
+                Par::Seq,
+                MemStack::new(&mut memory),
+                Default::default(),
+            );
+        }
+    });
+}
+
+/// Puts the inverse of every matrix in its place.
+pub(crate) fn invert<T: ComplexField + Copy>(matrices: &mut [T], order: usize) {
+    let area = order * order;
+    matrices.par_chunks_mut(chunk(matrices.len() / area) * area).for_each(|matrices| {
+        let mut lu = vec![T::zero_impl(); area];
+        let (mut permutation, mut inverse_permutation) = (vec![0u32; order], vec![0; order]);
+        let mut memory = MemBuffer::new(
+            factor::lu_in_place_scratch::<u32, T>(order, order, Par::Seq, Default::default())
+                .or(inverse::inverse_scratch::<u32, T>(order, Par::Seq)),
+        );
+        for matrix in matrices.chunks_mut(area) {
+            lu.copy_from_slice(matrix);
+            let (_, permutation) = factor::lu_in_place(
+                MatMut::from_column_major_slice_mut(&mut lu, order, order),
+                &mut permutation,
+                &mut inverse_permutation,
+                Par::Seq,
+                MemStack::new(&mut memory),
+                Default::default(),
+            );
+            let lu = MatRef::from_column_major_slice(&lu, order, order);
+            let inverse = MatMut::from_column_major_slice_mut(matrix, order, order);
+            inverse::inverse(inverse, lu, lu, permutation, Par::Seq, MemStack::new(&mut memory));
+        }
+    });
+}
+
+/// Matrices of a chunk.
+fn chunk(batch: usize) -> usize {
+    batch.div_ceil(CHUNKS * rayon::current_num_threads()).max(1)
+}
+
+/// The sequential exchanges that amount to a permutation: step `k` exchanges rows `k` and `exchanges[k]`.
+pub(crate) fn exchanges(permutation: &[u32]) -> Vec<u32> {
+    let mut rows: Vec<u32> = (0..permutation.len() as u32).collect();
+    let mut exchanges = Vec::with_capacity(rows.len());
+    for (k, &row) in permutation.iter().enumerate() {
+        let at = (k..rows.len()).find(|&at| rows[at] == row).unwrap_or(k);
+        rows.swap(k, at);
+        exchanges.push(at as u32);
+    }
+    exchanges
+}

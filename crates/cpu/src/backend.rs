@@ -1,0 +1,209 @@
+//! The handle: how many threads, and the [`Backend`] trait.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use batchla_core::{
+    Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Options, Plan, Prepared, Problem, Scalar,
+    ScalarKind,
+};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::parallel::{Results, for_each};
+use crate::plan::CpuPlan;
+use crate::scratch::{Scratch, Threads};
+use crate::vector::instruction_set;
+use crate::workspace::{CpuWorkspace, Shape};
+
+/// A [`Scalar`] that faer computes with: all four.
+pub trait CpuScalar: Scalar + faer::traits::ComplexField {}
+
+impl CpuScalar for f32 {}
+impl CpuScalar for f64 {}
+impl CpuScalar for Complex<f32> {}
+impl CpuScalar for Complex<f64> {}
+
+/// The CPU: a cheap handle to threads of its own, whose clones share them. Work is done on return.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    pool: Option<Arc<ThreadPool>>,
+    grain: Option<NonZeroUsize>,
+}
+
+/// How a [`Cpu`] is made: see [`Cpu::builder`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuOptions {
+    threads: Option<usize>,
+    grain: Option<usize>,
+}
+
+impl CpuOptions {
+    /// Works with so many threads, instead of one for each core. One thread is the caller's own.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: Some(threads), ..self }
+    }
+
+    /// Hands out so many matrices at a time, instead of a number that grows as the order shrinks. Changes the speed, never a result.
+    #[must_use]
+    pub fn grain(self, matrices: usize) -> Self {
+        Self { grain: Some(matrices), ..self }
+    }
+
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] for no threads, more than there can be, or a grain of zero; [`ErrorKind::Unavailable`] where the system
+    /// gives no threads.
+    pub fn build(self) -> Result<Cpu, Error> {
+        let refuse = |what: String, advice: &str| Err(Error::new(ErrorKind::Argument, "cpu", what).advise(advice));
+        let threads = self.threads.unwrap_or_else(cores);
+        if threads == 0 || threads > rayon::max_num_threads() {
+            let advice = "ask for one or more, or leave the number out to use all cores";
+            return refuse(format!("{threads} threads cannot work"), advice);
+        }
+        let grain = self.grain.map(NonZeroUsize::new);
+        if grain == Some(None) {
+            return refuse("no matrices at a time".to_owned(), "ask for one or more, or leave the number out");
+        }
+        Ok(Cpu { pool: pool(threads)?, grain: grain.flatten() })
+    }
+}
+
+fn cores() -> usize {
+    available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Threads beside the caller's; none where one is enough.
+fn pool(threads: usize) -> Result<Option<Arc<ThreadPool>>, Error> {
+    if threads == 1 {
+        return Ok(None);
+    }
+    let name = |thread| format!("batchla-{thread}");
+    let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().map_err(|error| {
+        Error::new(ErrorKind::Unavailable, "cpu", format!("{threads} threads could not be started: {error}"))
+            .advise("ask for fewer threads")
+            .caused_by(error)
+    })?;
+    Ok(Some(Arc::new(pool)))
+}
+
+impl Cpu {
+    /// All cores; where the system gives no threads, the caller's alone.
+    pub fn new() -> Self {
+        let pool = pool(cores()).unwrap_or_else(|error| {
+            log::warn!("working on one thread: {error}");
+            None
+        });
+        Self { pool, grain: None }
+    }
+
+    /// A choice of threads and grain.
+    pub fn builder() -> CpuOptions {
+        CpuOptions::default()
+    }
+
+    /// Threads that work.
+    pub fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+    }
+
+    /// Does `work` for all results, stretch by stretch, on this handle's threads.
+    pub(crate) fn for_each<T: Scalar>(
+        &self,
+        prepared: &CpuPrepared,
+        threads: Threads<'_, T>,
+        results: Results<'_, T>,
+        work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
+    ) {
+        let grain = self.grain.map_or_else(
+            || default_grain(&prepared.problem).next_multiple_of(prepared.plan.together()),
+            NonZeroUsize::get,
+        );
+        for_each(self.pool.as_deref(), grain, threads, results, work);
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// As many matrices as make up some 30 µs of work: enough to hide what handing them out costs, little enough to
+/// keep all threads busy to the end.
+fn default_grain(problem: &Problem) -> usize {
+    const OPERATIONS: usize = 100_000;
+    let order = problem.order().max(1);
+    let multiplications = order.saturating_mul(order).saturating_mul(order.max(problem.right_hand_sides()));
+    let real = if matches!(problem.scalar(), ScalarKind::C32 | ScalarKind::C64) { 4 } else { 1 };
+    (OPERATIONS / multiplications.saturating_mul(real)).clamp(1, 1024)
+}
+
+/// What [`Cpu`] prepares.
+#[derive(Clone, Debug)]
+pub struct CpuPrepared {
+    problem: Problem,
+    plan: CpuPlan,
+    threads: usize,
+}
+
+impl CpuPrepared {
+    pub(crate) fn cpu_plan(&self) -> &CpuPlan {
+        &self.plan
+    }
+
+    /// The shape of the scratch memory.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::of(&self.problem, &self.plan)
+    }
+}
+
+impl Prepared for CpuPrepared {
+    fn problem(&self) -> &Problem {
+        &self.problem
+    }
+    fn plan(&self) -> &dyn Plan {
+        &self.plan
+    }
+    fn workspace_bytes(&self) -> u64 {
+        self.shape().bytes(self.threads)
+    }
+}
+
+impl Backend for Cpu {
+    type Memory = HostMemory;
+    type Stream = ();
+    type Prepared = CpuPrepared;
+    type Workspace = CpuWorkspace;
+
+    fn name(&self) -> &str {
+        "cpu"
+    }
+    fn describe(&self) -> String {
+        let threads = self.threads();
+        let plural = if threads == 1 { "" } else { "s" };
+        format!("CPU with {} cores, {}: {threads} thread{plural}", cores(), instruction_set())
+    }
+    fn stream(&self) -> &() {
+        &()
+    }
+    fn prepare(&self, problem: &Problem, options: &Options) -> Result<CpuPrepared, Error> {
+        let plan = CpuPlan::choose(problem, options)?;
+        log::debug!("{problem}: {plan}");
+        Ok(CpuPrepared { problem: problem.clone(), plan, threads: self.threads() })
+    }
+    fn workspace(&self, prepared: &CpuPrepared) -> Result<CpuWorkspace, Error> {
+        CpuWorkspace::new(prepared.shape(), self.threads())
+    }
+    fn allocate<E: Element>(&self, len: usize) -> Result<HostArray<E>, Error> {
+        HostArray::zeroed(len)
+    }
+    fn write<E: Element>(&self, from: &[E], to: &mut [E]) -> Result<(), Error> {
+        HostMemory::write(from, to)
+    }
+    fn synchronize(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! `A = P L U` of one matrix in scratch memory, by LAPACK's rules: recursive, with panels by our own loops.
+
+use batchla_core::Scalar;
+use num_traits::Float;
+
+use crate::backend::CpuScalar;
+use crate::level3::{block, block_mut, solve_unit_lower, subtract_product};
+use crate::vector::{Chunk, Kernel, LANES, chunks, chunks_mut, minus_product, subtract_columns, widest};
+
+/// Factors the matrix of order `pivots.len()` in `a`, whose columns are `ld` apart and whose padding is zero.
+///
+/// Gives 0-based exchanges, and the column of the first zero pivot. With a `panel` (a multiple of [`LANES`]) not below the order
+/// faer is not called at all.
+pub(crate) fn getrf<T: CpuScalar>(a: &mut [T], ld: usize, pivots: &mut [u32], panel: usize) -> Option<usize> {
+    let order = pivots.len();
+    factor_columns(a, ld, order, 0, pivots, panel)
+}
+
+/// Factors the columns in `a` from row `top` down; LAPACK's `getrf2`.
+fn factor_columns<T: CpuScalar>(
+    a: &mut [T],
+    ld: usize,
+    order: usize,
+    top: usize,
+    pivots: &mut [u32],
+    panel: usize,
+) -> Option<usize> {
+    let width = pivots.len();
+    if width <= panel {
+        let zero_pivot = widest(Panel { a: &mut a[top..], ld, rows: order - top, pivots });
+        pivots.iter_mut().for_each(|p| *p += top as u32);
+        return zero_pivot.map(|k| k + top);
+    }
+    let half = (width / 2).next_multiple_of(panel);
+    let (first, second) = a.split_at_mut(half * ld);
+    let (first_pivots, second_pivots) = pivots.split_at_mut(half);
+
+    let zero_pivot = factor_columns(first, ld, order, top, first_pivots, panel);
+    exchange_rows(second, ld, top, first_pivots);
+    let below = order - top - half;
+    let lower = block(&first[top..], ld, order - top, half);
+    let right = block_mut(&mut second[top..], ld, order - top, width - half);
+    let (mut upper, rest) = right.split_at_row_mut(half);
+    solve_unit_lower(lower.subrows(0, half), upper.as_mut());
+    subtract_product(rest, lower.subrows(half, below), upper.as_ref());
+
+    let later_zero_pivot = factor_columns(second, ld, order, top + half, second_pivots, panel);
+    exchange_rows(first, ld, top + half, second_pivots);
+    zero_pivot.or(later_zero_pivot)
+}
+
+/// Exchanges rows `top + k` and `pivots[k]` of every column, for each `k` in turn.
+#[inline(always)]
+pub(crate) fn exchange_rows<T>(a: &mut [T], ld: usize, top: usize, pivots: &[u32]) {
+    for column in a.chunks_mut(ld) {
+        for (k, &p) in pivots.iter().enumerate() {
+            column.swap(top + k, p as usize);
+        }
+    }
+}
+
+/// Factors a panel of `pivots.len()` columns of `rows` rows, eight columns at a time; the others follow.
+struct Panel<'a, T> {
+    a: &'a mut [T],
+    ld: usize,
+    rows: usize,
+    pivots: &'a mut [u32],
+}
+
+impl<T: Scalar> Kernel for Panel<'_, T> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Option<usize> {
+        let Self { a, ld, rows, pivots } = self;
+        let padded = rows.next_multiple_of(LANES);
+        let mut zero_pivot = None;
+        for (c, pivots) in pivots.chunks_mut(LANES).enumerate() {
+            let top = c * LANES;
+            let (left, rest) = a.split_at_mut(top * ld);
+            let (narrow, right) = rest.split_at_mut((LANES * ld).min(rest.len()));
+            zero_pivot = zero_pivot.or(getf2(narrow, ld, padded, top, pivots));
+            exchange_rows(left, ld, top, pivots);
+            exchange_rows(right, ld, top, pivots);
+            eliminate_columns(narrow, right, ld, padded, top);
+        }
+        zero_pivot
+    }
+}
+
+/// LAPACK's `getf2` from row `top` down: each column, once scaled, is eliminated from those on its right.
+#[inline(always)]
+fn getf2<T: Scalar>(a: &mut [T], ld: usize, padded: usize, top: usize, pivots: &mut [u32]) -> Option<usize> {
+    let mut zero_pivot = None;
+    for (j, pivot_row) in pivots.iter_mut().enumerate() {
+        let k = top + j;
+        let p = first_largest(&a[j * ld..j * ld + padded], k);
+        *pivot_row = p as u32;
+        // A pass of its own: vectors loaded right after a part of them was stored would have to wait.
+        if p != k {
+            a.chunks_mut(ld).for_each(|column| column.swap(k, p));
+        }
+        let (done, right) = a.split_at_mut(((j + 1) * ld).min(a.len()));
+        let column = &mut done[j * ld..j * ld + padded];
+        if column[k] == num_traits::zero() {
+            // Nothing to scale: all below is zero. The update goes on, as LAPACK's does.
+            zero_pivot = zero_pivot.or(Some(k));
+        } else {
+            scale_below(column, k);
+        }
+        let l = Below::new(column, k);
+        for to in right.chunks_mut(ld) {
+            let u = to[k];
+            l.eliminate(&mut to[..padded], u);
+        }
+    }
+    zero_pivot
+}
+
+/// Eliminates eight factored columns, whose diagonal starts at row `top`, from those on their right.
+#[inline(always)]
+fn eliminate_columns<T: Scalar>(narrow: &[T], right: &mut [T], ld: usize, padded: usize, top: usize) {
+    if right.is_empty() {
+        return;
+    }
+    let zero: Chunk<T> = [num_traits::zero(); LANES];
+    let mut triangle = [zero; LANES];
+    for (j, (head, column)) in triangle.iter_mut().zip(narrow.chunks(ld)).enumerate() {
+        *head = below_lane(chunks(column)[top / LANES], j);
+    }
+    let below = top + LANES;
+    for to in right.chunks_mut(ld) {
+        let head = &mut chunks_mut(to)[top / LANES];
+        let mut u = *head;
+        for (j, &l) in triangle.iter().enumerate() {
+            u = minus_product(u, l, u[j]);
+        }
+        *head = u;
+        subtract_columns(&mut to[below..padded], &narrow[below..], ld, &u);
+    }
+}
+
+/// The first row from `k` on whose size `|re| + |im|` is largest; `k` where none is above zero.
+#[inline(always)]
+fn first_largest<T: Scalar>(column: &[T], k: usize) -> usize {
+    let zero: T::Real = num_traits::zero();
+    let (head, lane) = (k / LANES, k % LANES);
+    let mut largest = [zero; LANES];
+    let open = &chunks(column)[head..];
+    for (i, (best, x)) in largest.iter_mut().zip(&open[0]).enumerate() {
+        let size = x.abs1();
+        *best = if i >= lane && size > *best { size } else { *best };
+    }
+    for chunk in &open[1..] {
+        for (best, x) in largest.iter_mut().zip(chunk) {
+            let size = x.abs1();
+            *best = if size > *best { size } else { *best };
+        }
+    }
+    for width in [4, 2, 1] {
+        for i in 0..width {
+            let other = largest[i + width];
+            largest[i] = if other > largest[i] { other } else { largest[i] };
+        }
+    }
+    let largest = largest[0];
+    if largest > zero { (k..column.len()).find(|&i| column[i].abs1() == largest).unwrap_or(k) } else { k }
+}
+
+/// Divides what is below row `k` by the element there: by its reciprocal, unless that might overflow.
+#[inline(always)]
+fn scale_below<T: Scalar>(column: &mut [T], k: usize) {
+    let pivot = column[k];
+    if pivot.abs1() >= T::SAFE_MINIMUM {
+        let reciprocal = reciprocal(pivot);
+        let (head, lane) = (k / LANES, k % LANES);
+        let open = &mut chunks_mut(column)[head..];
+        for x in &mut open[0][lane + 1..] {
+            *x *= reciprocal;
+        }
+        for chunk in &mut open[1..] {
+            for x in chunk {
+                *x *= reciprocal;
+            }
+        }
+    } else {
+        column[k + 1..].iter_mut().for_each(|x| *x = x.divide(pivot));
+    }
+}
+
+/// `1 / x`: for complex numbers far from the ends of the range by way of the square of the modulus.
+#[inline(always)]
+pub(crate) fn reciprocal<T: Scalar>(x: T) -> T {
+    let (size, least) = (x.abs1(), T::SAFE_MINIMUM.sqrt());
+    if T::IS_COMPLEX && size > least && size < least.recip() {
+        x.conj().scale((x.re() * x.re() + x.im() * x.im()).recip())
+    } else {
+        num_traits::one::<T>().divide(x)
+    }
+}
+
+/// What lies below row `k` of a column, from the chunk of row `k` on, with zeros down to row `k`.
+pub(crate) struct Below<'a, T> {
+    place: usize,
+    head: Chunk<T>,
+    rest: &'a [Chunk<T>],
+}
+
+impl<'a, T: Scalar> Below<'a, T> {
+    #[inline(always)]
+    pub(crate) fn new(column: &'a [T], k: usize) -> Self {
+        let place = k / LANES;
+        let open = &chunks(column)[place..];
+        Self { place, head: below_lane(open[0], k % LANES), rest: &open[1..] }
+    }
+
+    /// `to -= self u`.
+    #[inline(always)]
+    pub(crate) fn eliminate(&self, to: &mut [T], u: T) {
+        let to = &mut chunks_mut(to)[self.place..];
+        to[0] = minus_product(to[0], self.head, u);
+        for (to, l) in to[1..].iter_mut().zip(self.rest) {
+            *to = minus_product(*to, *l, u);
+        }
+    }
+}
+
+/// A chunk with zeros down to `lane`.
+#[inline(always)]
+fn below_lane<T: Scalar>(mut chunk: Chunk<T>, lane: usize) -> Chunk<T> {
+    for (i, x) in chunk.iter_mut().enumerate() {
+        *x = if i > lane { *x } else { num_traits::zero() };
+    }
+    chunk
+}

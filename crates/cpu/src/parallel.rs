@@ -1,0 +1,133 @@
+//! Sharing the matrices of a batch out among threads.
+
+use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, ReportMut, Scalar};
+
+use crate::scratch::{Scratch, Threads};
+use crate::vector::LANES;
+
+/// The results of a stretch of a batch, to write; can be split in two for parallel work.
+pub(crate) struct Results<'a, T: Scalar> {
+    first: usize,
+    order: usize,
+    matrices: Option<MatricesMut<'a, T>>,
+    pivots: &'a mut [u32],
+    outcomes: &'a mut [u32],
+    determinants: Option<&'a mut [Determinant<T>]>,
+    conditions: Option<&'a mut [T::Real]>,
+}
+
+/// The results of one matrix, to write.
+pub(crate) struct One<'a, T: Scalar> {
+    /// Its place in the batch.
+    pub(crate) index: usize,
+    /// Factors, inverse or solution; `None` where only a report is wanted.
+    pub(crate) matrix: Option<MatrixMut<'a, T>>,
+    /// The exchanges; empty where they are not wanted.
+    pub(crate) pivots: &'a mut [u32],
+    /// The outcome's word.
+    pub(crate) outcome: &'a mut u32,
+    /// The determinant, where wanted.
+    pub(crate) determinant: Option<&'a mut Determinant<T>>,
+    /// The condition number, where wanted.
+    pub(crate) condition: Option<&'a mut T::Real>,
+}
+
+impl<'a, T: Scalar> Results<'a, T> {
+    /// The report of `batch` matrices, which has room for them.
+    pub(crate) fn new(report: ReportMut<'a, T, HostMemory>, batch: usize) -> Self {
+        let ReportMut { outcomes, determinants, conditions, .. } = report;
+        Self {
+            first: 0,
+            order: 0,
+            matrices: None,
+            pivots: &mut [],
+            outcomes: &mut outcomes[..batch],
+            determinants: determinants.map(|all| &mut all[..batch]),
+            conditions: conditions.map(|all| &mut all[..batch]),
+        }
+    }
+
+    /// Also matrices.
+    pub(crate) fn with_matrices(self, matrices: BatchMut<'a, T>) -> Self {
+        Self { matrices: Some(matrices.into_matrices()), ..self }
+    }
+
+    /// Also `order` exchanges a matrix.
+    pub(crate) fn with_pivots(self, pivots: &'a mut [u32], order: usize) -> Self {
+        let pivots = &mut pivots[..self.outcomes.len() * order];
+        Self { order, pivots, ..self }
+    }
+
+    fn split_at(self, count: usize) -> (Self, Self) {
+        let (left, right) = self.matrices.map(|all| all.split_at(count)).unzip();
+        let (left_pivots, right_pivots) = self.pivots.split_at_mut(count * self.order);
+        let (left_outcomes, right_outcomes) = self.outcomes.split_at_mut(count);
+        let (left_determinants, right_determinants) = self.determinants.map(|all| all.split_at_mut(count)).unzip();
+        let (left_conditions, right_conditions) = self.conditions.map(|all| all.split_at_mut(count)).unzip();
+        let left = Self {
+            first: self.first,
+            order: self.order,
+            matrices: left,
+            pivots: left_pivots,
+            outcomes: left_outcomes,
+            determinants: left_determinants,
+            conditions: left_conditions,
+        };
+        let right = Self {
+            first: self.first + count,
+            order: self.order,
+            matrices: right,
+            pivots: right_pivots,
+            outcomes: right_outcomes,
+            determinants: right_determinants,
+            conditions: right_conditions,
+        };
+        (left, right)
+    }
+}
+
+impl<'a, T: Scalar> Iterator for Results<'a, T> {
+    type Item = One<'a, T>;
+
+    fn next(&mut self) -> Option<One<'a, T>> {
+        let outcome = self.outcomes.split_off_first_mut()?;
+        let index = self.first;
+        self.first += 1;
+        Some(One {
+            index,
+            matrix: self.matrices.as_mut().and_then(Iterator::next),
+            pivots: self.pivots.split_off_mut(..self.order).unwrap_or_default(),
+            outcome,
+            determinant: self.determinants.as_mut().and_then(|all| all.split_off_first_mut()),
+            condition: self.conditions.as_mut().and_then(|all| all.split_off_first_mut()),
+        })
+    }
+}
+
+/// Does `work` for all results: in stretches of at most `grain`, on `pool`'s threads or, without one, on the caller's.
+pub(crate) fn for_each<T: Scalar>(
+    pool: Option<&rayon::ThreadPool>,
+    grain: usize,
+    threads: Threads<'_, T>,
+    results: Results<'_, T>,
+    work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
+) {
+    let stretch = |results: Results<'_, T>, thread: usize| {
+        threads.with(thread, |scratch| work(scratch, results));
+    };
+    match pool {
+        Some(pool) if results.outcomes.len() > grain => pool.install(|| share_out(results, grain, &stretch)),
+        _ => stretch(results, 0),
+    }
+}
+
+fn share_out<T: Scalar>(results: Results<'_, T>, grain: usize, stretch: &(impl Fn(Results<'_, T>, usize) + Sync)) {
+    let count = results.outcomes.len();
+    if count <= grain {
+        return stretch(results, rayon::current_thread_index().unwrap_or(0));
+    }
+    // Whole groups on the left, as long as there are several: fewer lanes stay empty.
+    let half = if count < 2 * LANES { count / 2 } else { (count / 2).next_multiple_of(LANES) };
+    let (left, right) = results.split_at(half);
+    rayon::join(|| share_out(left, grain, stretch), || share_out(right, grain, stretch));
+}

@@ -1,0 +1,96 @@
+//! The workspace of a run: scratch memory of a shape that is known beforehand.
+
+use std::any::Any;
+use std::fmt;
+
+use batchla_core::{Complex, Error, ErrorKind, Operation, Problem, Scalar, ScalarKind};
+
+use crate::plan::CpuPlan;
+use crate::scratch::{Places, leading_dimension};
+use crate::vector::LANES;
+
+/// What the scratch memory of a problem depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    scalar: ScalarKind,
+    pub(crate) order: usize,
+    /// Columns of an inverse or of right-hand sides.
+    pub(crate) result_columns: usize,
+    /// Matrices that are factored together.
+    pub(crate) together: usize,
+    /// Whether there is a place to share.
+    pub(crate) shared: bool,
+}
+
+impl Shape {
+    pub(crate) fn of(problem: &Problem, plan: &CpuPlan) -> Self {
+        let result_columns = match problem.operation() {
+            Operation::Invert => problem.order(),
+            Operation::Solve => problem.right_hand_sides(),
+            _ => 0,
+        };
+        let shared = problem.operation() == Operation::Solve;
+        Self { scalar: problem.scalar(), order: problem.order(), result_columns, together: plan.together(), shared }
+    }
+
+    /// Elements of the matrices that lie side by side.
+    pub(crate) fn lanes(&self) -> usize {
+        if self.together > 1 { LANES * self.order * self.order } else { 0 }
+    }
+
+    /// Bytes of the scratch memory of `threads` threads.
+    pub(crate) fn bytes(&self, threads: usize) -> u64 {
+        let ld = match self.scalar {
+            ScalarKind::F32 => leading_dimension::<f32>(self.order),
+            ScalarKind::F64 => leading_dimension::<f64>(self.order),
+            ScalarKind::C32 => leading_dimension::<Complex<f32>>(self.order),
+            ScalarKind::C64 => leading_dimension::<Complex<f64>>(self.order),
+        };
+        let wide = |x: usize| x as u64;
+        let element = wide(self.scalar.bytes());
+        let square = wide(ld) * wide(self.order) * element + wide(self.order * size_of::<u32>());
+        let group = |squares: usize| wide(squares) * square + wide(self.lanes()) * element;
+        let result = wide(ld) * wide(self.result_columns) * element;
+        wide(threads) * (group(self.together) + result) + group(usize::from(self.shared))
+    }
+}
+
+/// Scratch memory for each thread, aligned to 64 bytes.
+pub struct CpuWorkspace {
+    places: Box<dyn Any + Send>,
+    shape: Shape,
+    threads: usize,
+}
+
+impl CpuWorkspace {
+    pub(crate) fn new(shape: Shape, threads: usize) -> Result<Self, Error> {
+        let places: Box<dyn Any + Send> = match shape.scalar {
+            ScalarKind::F32 => Box::new(Places::<f32>::new(&shape, threads)?),
+            ScalarKind::F64 => Box::new(Places::<f64>::new(&shape, threads)?),
+            ScalarKind::C32 => Box::new(Places::<Complex<f32>>::new(&shape, threads)?),
+            ScalarKind::C64 => Box::new(Places::<Complex<f64>>::new(&shape, threads)?),
+        };
+        Ok(Self { places, shape, threads })
+    }
+
+    /// The places in it, if it was made for such a shape and at least as many threads.
+    pub(crate) fn places<T: Scalar>(&mut self, shape: Shape, threads: usize) -> Result<&mut Places<T>, Error> {
+        let serves = self.shape == shape && self.threads >= threads;
+        let refusal = Error::new(
+            ErrorKind::Argument,
+            "workspace",
+            format!("{self:?} was given to a run of {shape:?} on {threads} threads"),
+        );
+        match self.places.downcast_mut() {
+            Some(places) if serves => Ok(places),
+            _ => Err(refusal.advise("make the workspace from what was prepared, by the handle that runs it")),
+        }
+    }
+}
+
+impl fmt::Debug for CpuWorkspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shape, threads, .. } = self;
+        f.debug_struct("CpuWorkspace").field("shape", shape).field("threads", threads).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,107 @@
+//! What a reader reads from: a file, whose length is known and which can be read anywhere, or a stream.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use batchla_core::{Error, ErrorKind, Scalar};
+
+use crate::elements;
+use crate::header::Header;
+
+/// The elements behind a header.
+pub(crate) struct Input {
+    kind: Kind,
+    /// What errors call it.
+    pub(crate) name: String,
+    pub(crate) header: Header,
+}
+
+enum Kind {
+    File { file: File, start: u64, at: u64 },
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Input {
+    /// Reads the header of a file, and holds the file's length against it. A pipe or device is a stream.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let fault = |what: &str| Error::new(ErrorKind::Io, "read", format!("{name} {what}"));
+        let unreadable = |e: io::Error| fault("cannot be opened").advise("check its name and permissions").caused_by(e);
+        let mut file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(fault("is a directory").advise("name a .npy file in it"));
+        }
+        let (header, start) = Header::read(&mut file, &name)?;
+        if !metadata.is_file() {
+            return Ok(Self { kind: Kind::Stream(Box::new(file)), name, header });
+        }
+        let (wanted, there) = (header.data_bytes(), metadata.len().saturating_sub(start));
+        let input = Self { kind: Kind::File { file, start, at: start }, name, header };
+        if there < wanted {
+            return Err(input.cut(&format!("it takes {wanted} bytes behind the header, {there} are there")));
+        }
+        if there > wanted { Err(input.trailing()) } else { Ok(input) }
+    }
+
+    /// Reads the header of a stream.
+    pub(crate) fn stream(mut stream: impl Read + Send + 'static, name: String) -> Result<Self, Error> {
+        let (header, _) = Header::read(&mut stream, &name)?;
+        Ok(Self { kind: Kind::Stream(Box::new(stream)), name, header })
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self.kind, Kind::Stream(_))
+    }
+
+    /// Appends elements `first..first + count`, as they lie there; a stream stands at the first one.
+    pub(crate) fn append<T: Scalar>(&mut self, first: usize, count: usize, to: &mut Vec<T>) -> Result<(), Error> {
+        let (size, big_endian) = (T::KIND.bytes(), self.header.big_endian);
+        let read = match &mut self.kind {
+            Kind::Stream(stream) => elements::read(stream, big_endian, count, to),
+            Kind::File { file, start, at } => {
+                // The file's length was held against the header: the memory is justified.
+                to.try_reserve_exact(count).map_err(|_| {
+                    let what =
+                        format!("{} bytes of memory for a part of {} are not to be had", count * size, self.name);
+                    Error::new(ErrorKind::OutOfMemory, "read", what).advise("read fewer matrices at a time")
+                })?;
+                let place = *start + (first * size) as u64;
+                let moved = if *at == place { Ok(place) } else { file.seek(SeekFrom::Start(place)) };
+                *at = place + (count * size) as u64;
+                moved.and_then(|_| elements::read(file, big_endian, count, to))
+            }
+        };
+        match read {
+            Ok(got) if got == count => Ok(()),
+            Ok(got) => Err(self.cut(&format!("of {count} elements wanted, {got} were there"))),
+            Err(e) => Err(self.fault("cannot be read").caused_by(e)),
+        }
+    }
+
+    /// Makes sure that nothing follows the last element.
+    pub(crate) fn expect_end(&mut self) -> Result<(), Error> {
+        // A file's length is known to fit.
+        let Kind::Stream(stream) = &mut self.kind else { return Ok(()) };
+        let mut rest = Vec::new();
+        match stream.take(1).read_to_end(&mut rest) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(self.trailing()),
+            Err(e) => Err(self.fault("cannot be read").caused_by(e)),
+        }
+    }
+
+    pub(crate) fn fault(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Io, "read", format!("{} {what}", self.name))
+    }
+
+    fn cut(&self, why: &str) -> Error {
+        self.fault(&format!("ends early: {why} ({})", self.header)).advise("copy or save it again")
+    }
+
+    fn trailing(&self) -> Error {
+        self.fault(&format!("goes on behind the array that it promises ({})", self.header))
+            .advise("save one array a file, with numpy.save")
+    }
+}
