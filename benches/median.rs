@@ -27,6 +27,10 @@ impl Median {
 
 /// How many values lie outside the interval on either side: the most for which both tails together stay below 5 %.
 fn outside(count: usize) -> usize {
+    if count > 1000 {
+        // Half to the power of the count is nearing underflow; the normal distribution is close enough by now.
+        return (count as f64 / 2.0 - 0.98 * (count as f64).sqrt()) as usize;
+    }
     // The probability of exactly `heads` heads, and of no more.
     let (mut exactly, mut tail, mut heads) = (0.5f64.powi(count as i32), 0.0, 0);
     loop {

@@ -55,7 +55,7 @@ struct Args {
     #[arg(long, default_value_t = 0.0)]
     minutes: f64,
     /// Milliseconds that the plain loop takes for one batch, about
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 10)]
     work: u64,
     /// Threads of either side [default: one for each core]
     #[arg(long)]
@@ -100,7 +100,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let args = Args::parse();
     let threads = Threads::new(args.threads)?;
     let mut record = match args.record() {
-        Some(path) => Some((receipt::create(&path, &notes(&threads))?, path)),
+        // Under another name until it is whole: half a record must not pass for one.
+        Some(path) => Some((receipt::create(&path.with_extension("tmp"), &notes(&threads))?, path)),
         None => None,
     };
     if let Some((file, _)) = &mut record {
@@ -140,6 +141,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     }
     if let Some((_, path)) = record {
+        std::fs::rename(path.with_extension("tmp"), &path)?;
         println!("written to {}", path.display());
     }
     println!("{} of {rows} rows reach {GOAL} with the upper end of their interval", rows - misses.len());
@@ -176,7 +178,7 @@ fn measure<T: CpuScalar>(
 }
 
 /// What a record says of the run.
-fn notes(threads: &Threads) -> [(&'static str, String); 4] {
+fn notes(threads: &Threads) -> [(&'static str, String); 5] {
     let given: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let command = ["cargo bench --bench ratio --", &given.join(" ")].join(" ");
     let columns =
@@ -184,6 +186,8 @@ fn notes(threads: &Threads) -> [(&'static str, String); 4] {
     [
         ("machine", threads.describe()),
         ("threads", threads.count().to_string()),
+        // A machine that is busy with other things makes wide intervals.
+        ("load before", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()),
         ("command", command),
         ("columns", columns.to_owned()),
     ]

@@ -27,7 +27,7 @@ where
 /// A function that needs nothing but an inversion says just that.
 fn trace_of_inverses<B: BatchedInvert<f64>>(backend: &B, a: BatchRef<'_, f64, B::Memory>) -> Result<f64, Error> {
     let layout = *a.layout();
-    let inverse = backend.invert(&a)?.batch;
+    let inverse = backend.invert(a)?.batch;
     let mut host = vec![0.0; layout.span()];
     B::Memory::read(inverse.slice(), &mut host)?;
     Ok((0..layout.batch()).map(|b| (0..layout.rows()).map(|i| host[layout.offset(b, i, i)]).sum::<f64>()).sum())

@@ -47,7 +47,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode, Box<dyn Error>> {
         rows.push(row);
     }
     let misses = rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
-    println!("\n{} of {} rows hold", rows.len() - misses, rows.len());
+    println!("\n{misses} of {} rows missed", rows.len());
     if scipy.is_some() {
         println!("written to {}", record(root, &backend, against, &rows)?);
     } else {
