@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::layout::BatchLayout;
 use crate::memory::{Element, Memory};
 use crate::plan::{Options, Prepared};
-use crate::problem::Problem;
+use crate::problem::{Operation, Problem};
 use crate::scalar::Scalar;
 use crate::source::Source;
 
@@ -172,7 +172,8 @@ pub(crate) fn check_operands<T: Scalar, M: Memory>(
         return refuse(format!("the layouts are {}, {}, {}", name(a), name(b), name(out)));
     }
     let batch = out.or(a).map_or(0, BatchLayout::batch);
-    let serves = |operand: usize| operand == batch || operand == 1;
+    // Only a solve has one matrix, or one right-hand side, serve a batch.
+    let serves = |operand: usize| operand == batch || operand == 1 && prepared.operation() == Operation::Solve;
     if a.is_some_and(|a| !serves(a.batch())) || b.is_some_and(|b| !serves(b.batch())) {
         return refuse(format!(
             "the batches are {:?} and {:?} for {batch} results",

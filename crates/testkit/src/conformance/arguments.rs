@@ -1,8 +1,8 @@
 //! Bad arguments, forced plans, and runs of what was prepared.
 
 use batchla_core::{
-    Batch, BatchLayout, Error, ErrorKind, Extras, FactorizeArgs, InvertArgs, Memory, Options, Prepared, Problem,
-    Report, Scalar, SolveArgs, Source, SourceKind, Transpose,
+    Batch, BatchLayout, Error, ErrorKind, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Prepared,
+    Problem, Report, Scalar, SolveArgs, Source, SourceKind, Transpose,
 };
 
 use super::guarded::{Complete, Guarded, in_words};
@@ -76,7 +76,32 @@ pub(super) fn bad_arguments_give_the_documented_error<T: Scalar, B: Complete<T>>
     expect("another layout than prepared", argument, run(Source::Matrix(four.view()), rows, 2), &mut tally)?;
     expect("another source than prepared", argument, run(Source::InPlace, layout(2, 4, 4)?, 2), &mut tally)?;
     expect("no room for outcomes", argument, run(Source::Matrix(four.view()), layout(2, 4, 4)?, 1), &mut tally)?;
+    let one = batch(1, 4, 4)?;
+    expect("one matrix for two inverses", argument, run(Source::Matrix(one.view()), layout(2, 4, 4)?, 2), &mut tally)?;
+    run(Source::Matrix(four.view()), layout(2, 4, 4)?, 2).map_err(in_words)?;
+    run(Source::Matrix(one.view()), layout(1, 4, 4)?, 2).map_err(in_words)?;
     expect("batches that differ", argument, run(Source::Matrix(four.view()), layout(1, 4, 4)?, 1), &mut tally)?;
+
+    // Factors with too few pivots or outcomes, and a report without room for what was prepared.
+    let extras = Extras::none().with_determinant();
+    let problem = Problem::invert::<T>(SourceKind::Factors, *four.layout(), *four.layout());
+    let problem = problem.and_then(|problem| problem.with_extras(extras)).map_err(in_words)?;
+    let prepared = backend.prepare(&problem, guarded.options).map_err(in_words)?;
+    let mut workspace = backend.workspace(&prepared).map_err(in_words)?;
+    let mut run = |pivots: usize, outcomes: usize, extras: Extras| -> Result<(), Error> {
+        let (pivots, outcomes) = (backend.allocate::<u32>(pivots)?, backend.allocate::<u32>(outcomes)?);
+        let (pivots, outcomes) = (B::Memory::slice(&pivots), B::Memory::slice(&outcomes));
+        let source = Source::Factors(FactorsRef { lu: four.view(), pivots, outcomes });
+        let mut x = backend.allocate_batch(*four.layout())?;
+        let mut report = Report::allocate(backend, 2, extras)?;
+        backend.run_invert(&prepared, InvertArgs::new(&source, &mut x.view_mut(), report.view_mut()), &mut workspace)
+    };
+    run(8, 2, extras).map_err(in_words)?;
+    run(9, 3, extras).map_err(in_words)?;
+    expect("too few pivots", argument, run(7, 2, extras), &mut tally)?;
+    expect("too few outcomes", argument, run(8, 1, extras), &mut tally)?;
+    expect("neither pivots nor outcomes", argument, run(0, 0, extras), &mut tally)?;
+    expect("no room for determinants", argument, run(8, 2, Extras::none()), &mut tally)?;
 
     let problem = Problem::factorize::<T>(SourceKind::Matrix, *four.layout(), *four.layout()).map_err(in_words)?;
     let prepared = backend.prepare(&problem, guarded.options).map_err(in_words)?;
@@ -94,7 +119,24 @@ pub(super) fn bad_arguments_give_the_documented_error<T: Scalar, B: Complete<T>>
         &mut workspace,
     );
     expect("no room for pivots", argument, result, &mut tally)?;
+    let b = batch(2, 4, 1)?;
     let mut x = batch(2, 4, 1)?;
+    let given =
+        Problem::solve::<T>(SourceKind::Matrix, *four.layout(), Some(*b.layout()), *x.layout(), Transpose::None);
+    let solver = backend.prepare(&given.map_err(in_words)?, guarded.options).map_err(in_words)?;
+    let mut scratch = backend.workspace(&solver).map_err(in_words)?;
+    let wide = batch(2, 4, 2)?;
+    for (what, b) in [("right-hand sides that were prepared are missing", None), ("2 columns for 1", Some(wide.view()))]
+    {
+        let source = Source::Matrix(four.view());
+        let mut report = Report::allocate(backend, 2, Extras::none()).map_err(in_words)?;
+        let result = backend.run_solve(
+            &solver,
+            SolveArgs::new(&source, b.as_ref(), &mut x.view_mut(), report.view_mut()),
+            &mut scratch,
+        );
+        expect(what, argument, result, &mut tally)?;
+    }
     let result = backend.run_solve(
         &prepared,
         SolveArgs::new(&Source::Matrix(four.view()), None, &mut x.view_mut(), report.view_mut()),
