@@ -117,10 +117,7 @@ impl Cpu {
         results: Results<'_, T>,
         work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
     ) {
-        let grain = self.grain.map_or_else(
-            || default_grain(&prepared.problem).next_multiple_of(prepared.plan.together()),
-            NonZeroUsize::get,
-        );
+        let grain = self.grain.map_or_else(|| default_grain(&prepared.problem), NonZeroUsize::get);
         for_each(self.pool.as_deref(), grain, threads, results, work);
     }
 }
@@ -156,7 +153,7 @@ impl CpuPrepared {
 
     /// The shape of the scratch memory.
     pub(crate) fn shape(&self) -> Shape {
-        Shape::of(&self.problem, &self.plan)
+        Shape::of(&self.problem)
     }
 }
 

@@ -5,14 +5,19 @@ use num_traits::Float;
 
 use crate::backend::CpuScalar;
 use crate::level3::{block, block_mut, solve_unit_lower, subtract_product};
-use crate::vector::{Chunk, Kernel, LANES, chunks, chunks_mut, minus_product, subtract_columns, widest};
+use crate::small::{self, getrf_small};
+use crate::vector::{Chunk, Kernel, LANES, chunks, chunks_mut, minus_product, widest};
 
 /// Factors the matrix of order `pivots.len()` in `a`, whose columns are `ld` apart and whose padding is zero.
 ///
-/// Gives 0-based exchanges, and the column of the first zero pivot. With a `panel` (a multiple of [`LANES`]) not below the order
-/// faer is not called at all.
+/// Gives 0-based exchanges, and the column of the first zero pivot. With a `panel` not below the order
+/// faer is not called at all; it is no narrower than [`LANES`].
 pub(crate) fn getrf<T: CpuScalar>(a: &mut [T], ld: usize, pivots: &mut [u32], panel: usize) -> Option<usize> {
     let order = pivots.len();
+    // For complex numbers the loops of any length are faster.
+    if panel >= order && ld <= small::LARGEST && !T::IS_COMPLEX {
+        return getrf_small(a, ld, pivots);
+    }
     factor_columns(a, ld, order, 0, pivots, panel)
 }
 
@@ -27,11 +32,11 @@ fn factor_columns<T: CpuScalar>(
 ) -> Option<usize> {
     let width = pivots.len();
     if width <= panel {
-        let zero_pivot = widest(Panel { a: &mut a[top..], ld, rows: order - top, pivots });
+        let zero_pivot = widest(Getf2 { a: &mut a[top..], ld, rows: order - top, pivots });
         pivots.iter_mut().for_each(|p| *p += top as u32);
         return zero_pivot.map(|k| k + top);
     }
-    let half = (width / 2).next_multiple_of(panel);
+    let half = (width / 2).next_multiple_of(LANES);
     let (first, second) = a.split_at_mut(half * ld);
     let (first_pivots, second_pivots) = pivots.split_at_mut(half);
 
@@ -59,15 +64,16 @@ pub(crate) fn exchange_rows<T>(a: &mut [T], ld: usize, top: usize, pivots: &[u32
     }
 }
 
-/// Factors a panel of `pivots.len()` columns of `rows` rows, eight columns at a time; the others follow.
-struct Panel<'a, T> {
+/// LAPACK's `getf2`: factors a panel of `pivots.len()` columns of `rows` rows; each column, once scaled, is eliminated from those
+/// on its right.
+struct Getf2<'a, T> {
     a: &'a mut [T],
     ld: usize,
     rows: usize,
     pivots: &'a mut [u32],
 }
 
-impl<T: Scalar> Kernel for Panel<'_, T> {
+impl<T: Scalar> Kernel for Getf2<'_, T> {
     type Output = Option<usize>;
 
     #[inline(always)]
@@ -75,68 +81,28 @@ impl<T: Scalar> Kernel for Panel<'_, T> {
         let Self { a, ld, rows, pivots } = self;
         let padded = rows.next_multiple_of(LANES);
         let mut zero_pivot = None;
-        for (c, pivots) in pivots.chunks_mut(LANES).enumerate() {
-            let top = c * LANES;
-            let (left, rest) = a.split_at_mut(top * ld);
-            let (narrow, right) = rest.split_at_mut((LANES * ld).min(rest.len()));
-            zero_pivot = zero_pivot.or(getf2(narrow, ld, padded, top, pivots));
-            exchange_rows(left, ld, top, pivots);
-            exchange_rows(right, ld, top, pivots);
-            eliminate_columns(narrow, right, ld, padded, top);
+        for (k, pivot_row) in pivots.iter_mut().enumerate() {
+            let p = first_largest(&a[k * ld..k * ld + padded], k);
+            *pivot_row = p as u32;
+            // A pass of its own: vectors loaded right after a part of them was stored would have to wait.
+            if p != k {
+                a.chunks_mut(ld).for_each(|column| column.swap(k, p));
+            }
+            let (done, right) = a.split_at_mut(((k + 1) * ld).min(a.len()));
+            let column = &mut done[k * ld..k * ld + padded];
+            if column[k] == num_traits::zero() {
+                // Nothing to scale: all below is zero. The update goes on, as LAPACK's does.
+                zero_pivot = zero_pivot.or(Some(k));
+            } else {
+                scale_below(column, k);
+            }
+            let l = Below::new(column, k);
+            for to in right.chunks_mut(ld) {
+                let u = to[k];
+                l.eliminate(&mut to[..padded], u);
+            }
         }
         zero_pivot
-    }
-}
-
-/// LAPACK's `getf2` from row `top` down: each column, once scaled, is eliminated from those on its right.
-#[inline(always)]
-fn getf2<T: Scalar>(a: &mut [T], ld: usize, padded: usize, top: usize, pivots: &mut [u32]) -> Option<usize> {
-    let mut zero_pivot = None;
-    for (j, pivot_row) in pivots.iter_mut().enumerate() {
-        let k = top + j;
-        let p = first_largest(&a[j * ld..j * ld + padded], k);
-        *pivot_row = p as u32;
-        // A pass of its own: vectors loaded right after a part of them was stored would have to wait.
-        if p != k {
-            a.chunks_mut(ld).for_each(|column| column.swap(k, p));
-        }
-        let (done, right) = a.split_at_mut(((j + 1) * ld).min(a.len()));
-        let column = &mut done[j * ld..j * ld + padded];
-        if column[k] == num_traits::zero() {
-            // Nothing to scale: all below is zero. The update goes on, as LAPACK's does.
-            zero_pivot = zero_pivot.or(Some(k));
-        } else {
-            scale_below(column, k);
-        }
-        let l = Below::new(column, k);
-        for to in right.chunks_mut(ld) {
-            let u = to[k];
-            l.eliminate(&mut to[..padded], u);
-        }
-    }
-    zero_pivot
-}
-
-/// Eliminates eight factored columns, whose diagonal starts at row `top`, from those on their right.
-#[inline(always)]
-fn eliminate_columns<T: Scalar>(narrow: &[T], right: &mut [T], ld: usize, padded: usize, top: usize) {
-    if right.is_empty() {
-        return;
-    }
-    let zero: Chunk<T> = [num_traits::zero(); LANES];
-    let mut triangle = [zero; LANES];
-    for (j, (head, column)) in triangle.iter_mut().zip(narrow.chunks(ld)).enumerate() {
-        *head = below_lane(chunks(column)[top / LANES], j);
-    }
-    let below = top + LANES;
-    for to in right.chunks_mut(ld) {
-        let head = &mut chunks_mut(to)[top / LANES];
-        let mut u = *head;
-        for (j, &l) in triangle.iter().enumerate() {
-            u = minus_product(u, l, u[j]);
-        }
-        *head = u;
-        subtract_columns(&mut to[below..padded], &narrow[below..], ld, &u);
     }
 }
 
@@ -232,4 +198,53 @@ fn below_lane<T: Scalar>(mut chunk: Chunk<T>, lane: usize) -> Chunk<T> {
         *x = if i > lane { *x } else { num_traits::zero() };
     }
     chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use batchla_core::Complex;
+
+    use super::*;
+
+    /// Integers, many of them equal, and no two matrices alike.
+    fn matrix<T: Scalar>(order: usize, ld: usize) -> Vec<T> {
+        let element = |at: usize| if at % ld < order { (at * at * 7 + at * 3) % 23 } else { 0 };
+        (0..ld * order).map(|at| T::from_f64(element(at) as f64 - 11.0, (element(at + 1) % 5) as f64)).collect()
+    }
+
+    fn all_ways_agree<T: CpuScalar>() {
+        for order in [1usize, 5, 8, 9, 17, 24, 32] {
+            let ld = order.next_multiple_of(LANES);
+            let mut plain = matrix::<T>(order, ld);
+            let mut plain_pivots = vec![0; order];
+            let zero_pivot = Getf2 { a: &mut plain, ld, rows: order, pivots: &mut plain_pivots }.run();
+            // Small complex matrices are not: their loops are of any length.
+            for small in if T::IS_COMPLEX { &[false][..] } else { &[false, true] } {
+                let (mut a, mut pivots) = (matrix::<T>(order, ld), vec![0; order]);
+                let found = if *small {
+                    getrf_small(&mut a, ld, &mut pivots)
+                } else {
+                    widest(Getf2 { a: &mut a, ld, rows: order, pivots: &mut pivots })
+                };
+                assert_eq!((&pivots, found), (&plain_pivots, zero_pivot), "{} of order {order}", T::KIND);
+                assert!(a == plain, "{} of order {order}, small: {small}", T::KIND);
+            }
+        }
+    }
+
+    #[test]
+    fn instruction_sets_and_sizes_known_when_compiled_do_not_change_bits() {
+        all_ways_agree::<f32>();
+        all_ways_agree::<f64>();
+        all_ways_agree::<Complex<f32>>();
+        all_ways_agree::<Complex<f64>>();
+    }
+
+    #[test]
+    fn reciprocals_are_accurate_at_both_ends_of_the_range() {
+        for size in [1e-307, 1e-200, 1e-154, 1.0, 1e154, 1e200, 1e307] {
+            let x = Complex::new(0.6 * size, -0.8 * size);
+            assert!((reciprocal(x) * x - 1.0).norm() < 1e-15, "{size:e}");
+        }
+    }
 }

@@ -30,7 +30,7 @@ impl<T: CpuScalar> BatchedInvert<T> for Cpu {
             let Some(mut inverse) = one.matrix else { return };
             let outcome = if factored.is_regular() { lu.invert(x, plan) } else { factored };
             if outcome.is_regular() {
-                inverse.copy_from_columns(x.as_slice(), x.ld());
+                x.unpack(&mut inverse);
             } else {
                 inverse.fill_with(|_, _| T::nan());
             }

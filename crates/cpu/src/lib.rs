@@ -18,8 +18,7 @@
 //! | 2 | which plan? | `plan.rs`: [`CpuPlan`], from the problem alone |
 //! | 3 | who works on which matrices? | `parallel.rs` |
 //! | 4 | which steps make up an operation? | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs` |
-//! | 5 | how is one matrix computed? | `getrf.rs`, `getri.rs`, `getrs.rs`, on `level3.rs` (faer) and `vector.rs` |
-//! | | how are eight small ones factored side by side? | `interleaved.rs` |
+//! | 5 | how is one matrix computed? | `getrf.rs`, `small.rs`, `getri.rs`, `getrs.rs`, on `level3.rs` (faer) and `vector.rs` |
 //!
 //! Every matrix is copied, column by column, to an aligned place in its thread's scratch memory, computed there by one thread,
 //! and written out. So its bits depend on nothing but its elements and the plan: not on its layout, its place in the batch, the number of
@@ -30,13 +29,13 @@ mod determinant;
 mod getrf;
 mod getri;
 mod getrs;
-mod interleaved;
 mod invert;
 mod level3;
 mod lu;
 mod parallel;
 mod plan;
 mod scratch;
+mod small;
 mod solve;
 mod vector;
 mod workspace;

@@ -1,23 +1,21 @@
 //! Factorisation, and the step that every operation begins with: a matrix's factors, in scratch memory.
 
 use batchla_core::{
-    BatchRef, BatchedFactorize, Determinant, Error, ErrorKind, FactorizeArgs, HostMemory, MatrixRef, Outcome, Prepared,
-    Problem, Scalar, Source,
+    BatchRef, BatchedFactorize, Determinant, Error, ErrorKind, FactorizeArgs, HostMemory, MatrixMut, MatrixRef,
+    Outcome, Prepared, Problem, Scalar, Source,
 };
 use num_traits::Float;
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
 use crate::getrf::getrf;
-use crate::interleaved::getrf_interleaved;
 use crate::parallel::{One, Results};
 use crate::plan::CpuPlan;
-use crate::scratch::{Columns, Group, Scratch, Square, Threads};
-use crate::vector::LANES;
+use crate::scratch::{Columns, Scratch, Square, Threads};
 use crate::workspace::CpuWorkspace;
 
 /// What was taken from a source into scratch memory.
 #[derive(Clone, Copy)]
-enum Taken {
+pub(crate) enum Taken {
     /// A matrix, not yet factored.
     Matrix,
     /// The factors of one, and how it fared.
@@ -48,74 +46,25 @@ impl Cpu {
         finish: impl Fn(Factored<'_, T>, &mut Columns<T>, One<'_, T>) + Sync,
     ) {
         let plan = prepared.cpu_plan();
-        self.for_each(prepared, threads, results, |Scratch { group, x }, mut results| {
-            loop {
-                let mut ones: [Option<One<'_, T>>; LANES] = [const { None }; LANES];
-                let mut taken = [Taken::Nothing; LANES];
-                let mut norms = [None; LANES];
-                let mut count = 0;
-                for (square, one) in group.squares.iter_mut().zip(results.by_ref()) {
-                    taken[count] = square.take(source, one.index, one.matrix.as_ref().map(|a| a.share()));
-                    norms[count] = one.condition.is_some().then(|| square.columns.one_norm());
-                    ones[count] = Some(one);
-                    count += 1;
-                }
-                if count == 0 {
-                    return;
-                }
-                let outcomes = group.factor(taken, count, plan);
-                for (lane, one) in ones.into_iter().enumerate() {
-                    let (Some(one), Some(lu)) = (one, group.squares.get(lane)) else { break };
-                    finish(Factored { lu, outcome: outcomes[lane], norm: norms[lane] }, x, one);
-                }
+        self.for_each(prepared, threads, results, |Scratch { a, x }, results| {
+            for one in results {
+                let taken = a.take(source, one.index, one.matrix.as_ref().map(MatrixMut::share));
+                let norm = one.condition.is_some().then(|| a.columns.one_norm());
+                let outcome = a.factor(taken, plan);
+                finish(Factored { lu: a, outcome, norm }, x, one);
             }
         });
     }
 }
 
-impl<T: CpuScalar> Group<T> {
-    /// Takes over the matrix that serves all, and factors it unless it comes as factors.
-    pub(crate) fn factor_one(&mut self, source: &Source<'_, T, HostMemory>, plan: &CpuPlan) -> Outcome {
-        let mut taken = [Taken::Nothing; LANES];
-        if let Some(square) = self.squares.first_mut() {
-            taken[0] = square.take(source, 0, None);
-        }
-        self.factor(taken, 1, plan)[0]
-    }
-
-    /// Factors what was taken, unless it came as factors.
-    ///
-    /// What is not finite in the matrix or on the way is so in the factors too: no operation of the factorisation
-    /// puts a finite number in its place. So looking through the factors is enough.
-    fn factor(&mut self, taken: [Taken; LANES], count: usize, plan: &CpuPlan) -> [Outcome; LANES] {
-        let mut outcomes = [Outcome::NotFinite; LANES];
-        let mut zero_pivots = [None; LANES];
-        if plan.together() > 1 && matches!(taken[0], Taken::Matrix) {
-            getrf_interleaved(&mut self.squares[..count], &mut self.lanes, &mut zero_pivots);
-        }
-        for (lane, square) in self.squares.iter_mut().take(count).enumerate() {
-            let ld = square.columns.ld();
-            let outcome = match taken[lane] {
-                Taken::Matrix => {
-                    if plan.together() == 1 {
-                        zero_pivots[lane] = getrf(square.columns.as_mut_slice(), ld, &mut square.pivots, plan.panel());
-                    }
-                    zero_pivots[lane].map_or(Outcome::Regular, |column| Outcome::Singular { column })
-                }
-                Taken::Factors(outcome) => outcome,
-                Taken::Nothing => continue,
-            };
-            if square.columns.finite() {
-                outcomes[lane] = outcome;
-            }
-        }
-        outcomes
-    }
-}
-
-impl<T: Scalar> Square<T> {
+impl<T: CpuScalar> Square<T> {
     /// Takes over matrix `index` of a source, or the one that serves all.
-    fn take(&mut self, source: &Source<'_, T, HostMemory>, index: usize, in_place: Option<MatrixRef<'_, T>>) -> Taken {
+    pub(crate) fn take(
+        &mut self,
+        source: &Source<'_, T, HostMemory>,
+        index: usize,
+        in_place: Option<MatrixRef<'_, T>>,
+    ) -> Taken {
         let (from, taken) = match source {
             Source::InPlace => (in_place, Taken::Matrix),
             Source::Matrix(a) => (serving(a, index), Taken::Matrix),
@@ -131,6 +80,25 @@ impl<T: Scalar> Square<T> {
         taken
     }
 
+    /// Factors what was taken, unless it came as factors.
+    ///
+    /// What is not finite in the matrix or on the way is so in the factors too: no operation of the factorisation
+    /// puts a finite number in its place. So looking through the factors is enough.
+    pub(crate) fn factor(&mut self, taken: Taken, plan: &CpuPlan) -> Outcome {
+        let ld = self.columns.ld();
+        let outcome = match taken {
+            Taken::Matrix => match getrf(self.columns.as_mut_slice(), ld, &mut self.pivots, plan.panel()) {
+                Some(column) => Outcome::Singular { column },
+                None => Outcome::Regular,
+            },
+            Taken::Factors(outcome) => outcome,
+            Taken::Nothing => Outcome::NotFinite,
+        };
+        if self.columns.finite() { outcome } else { Outcome::NotFinite }
+    }
+}
+
+impl<T: Scalar> Square<T> {
     /// `U`'s diagonal.
     fn diagonal(&self, k: usize) -> T {
         self.columns.as_slice()[k * self.columns.ld() + k]
@@ -185,7 +153,7 @@ impl<T: CpuScalar> BatchedFactorize<T> for Cpu {
         self.for_each_factored(prepared, &source, threads, results, |factored, _, one| {
             let Factored { lu: a, outcome, .. } = factored;
             let Some(mut lu) = one.matrix else { return };
-            lu.copy_from_columns(a.columns.as_slice(), a.columns.ld());
+            a.columns.unpack(&mut lu);
             one.pivots.copy_from_slice(&a.pivots);
             *one.outcome = outcome.to_word();
             if let Some(determinant) = one.determinant {

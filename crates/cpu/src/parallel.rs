@@ -3,7 +3,6 @@
 use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, ReportMut, Scalar};
 
 use crate::scratch::{Scratch, Threads};
-use crate::vector::LANES;
 
 /// The results of a stretch of a batch, to write; can be split in two for parallel work.
 pub(crate) struct Results<'a, T: Scalar> {
@@ -126,8 +125,6 @@ fn share_out<T: Scalar>(results: Results<'_, T>, grain: usize, stretch: &(impl F
     if count <= grain {
         return stretch(results, rayon::current_thread_index().unwrap_or(0));
     }
-    // Whole groups on the left, as long as there are several: fewer lanes stay empty.
-    let half = if count < 2 * LANES { count / 2 } else { (count / 2).next_multiple_of(LANES) };
-    let (left, right) = results.split_at(half);
+    let (left, right) = results.split_at(count / 2);
     rayon::join(|| share_out(left, grain, stretch), || share_out(right, grain, stretch));
 }

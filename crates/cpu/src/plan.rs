@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use batchla_core::{Error, Operation, Options, Plan, Problem, Rejection, ScalarKind};
+use batchla_core::{Error, Options, Plan, Problem, Rejection, ScalarKind};
 
-use crate::interleaved::LARGEST;
 use crate::vector::{LANES, instruction_set};
 
 /// How the CPU backend computes a problem.
@@ -44,7 +43,7 @@ impl CpuPlan {
                 let reason = format!("the CPU backend has the plans {}", Self::NAMES.join(" and "));
                 return Err(Rejection { plan: other.to_owned(), reason }.into_error(problem));
             }
-            None if order <= unblocked_up_to(problem) => Family::Unblocked,
+            None if order <= unblocked_up_to(scalar) => Family::Unblocked,
             None => faer,
         };
         let arithmetic = match family {
@@ -62,11 +61,6 @@ impl CpuPlan {
         }
     }
 
-    /// Matrices that are factored together.
-    pub(crate) fn together(&self) -> usize {
-        if self.family == Family::Unblocked && self.order <= LARGEST { LANES } else { 1 }
-    }
-
     /// Whether inverses and solutions are computed by blocks.
     pub(crate) fn by_blocks(&self) -> bool {
         self.family != Family::Unblocked
@@ -76,14 +70,14 @@ impl CpuPlan {
 /// The version of faer whose arithmetic this is.
 const FAER: &str = "0.24";
 
-/// Columns of a panel: a multiple of [`LANES`].
-const PANEL: usize = 2 * LANES;
+/// Columns of a panel, at most.
+const PANEL: usize = 3 * LANES;
 
-/// The largest order at which our own loops are faster than faer's products.
-fn unblocked_up_to(problem: &Problem) -> usize {
-    match (problem.operation(), problem.scalar()) {
-        (Operation::Invert, ScalarKind::F32) => 32,
-        _ => 24,
+/// The largest order at which our own loops are faster than faer's products; measured with two threads of an AVX-512 Xeon.
+fn unblocked_up_to(scalar: ScalarKind) -> usize {
+    match scalar {
+        ScalarKind::F32 | ScalarKind::F64 | ScalarKind::C32 => 32,
+        ScalarKind::C64 => 24,
     }
 }
 

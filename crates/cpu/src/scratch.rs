@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use batchla_core::{Error, HostArray, MatrixRef, Scalar};
+use batchla_core::{Error, HostArray, MatrixMut, MatrixRef, Scalar};
 
 use crate::vector::{LANES, all_finite};
 use crate::workspace::Shape;
@@ -10,8 +10,8 @@ use crate::workspace::Shape;
 /// The distance of columns in scratch memory: whole chunks, and no multiple of 1 KiB, since columns a power of two apart
 /// compete for the same few lines of the cache.
 pub(crate) fn leading_dimension<T>(order: usize) -> usize {
-    let ld = order.max(1).next_multiple_of(LANES);
-    if (ld * size_of::<T>()).is_multiple_of(1024) { ld + LANES } else { ld }
+    let ld = order.max(1).checked_next_multiple_of(LANES).unwrap_or(usize::MAX);
+    if ld.saturating_mul(size_of::<T>()).is_multiple_of(1024) { ld.saturating_add(LANES) } else { ld }
 }
 
 /// Columns in scratch memory, [`leading_dimension`] apart, and padded with zeros.
@@ -19,21 +19,33 @@ pub(crate) struct Columns<T: Scalar> {
     elements: HostArray<T>,
     rows: usize,
     ld: usize,
+    /// Whether the padding is still zero. Finite numbers leave it so; others make it NaN.
+    clean: bool,
 }
 
 impl<T: Scalar> Columns<T> {
     fn new(rows: usize, cols: usize) -> Result<Self, Error> {
         let ld = leading_dimension::<T>(rows);
         // A product too large for the address space becomes the error of an allocation too large for it.
-        Ok(Self { elements: HostArray::zeroed(ld.saturating_mul(cols))?, rows, ld })
+        Ok(Self { elements: HostArray::zeroed(ld.saturating_mul(cols))?, rows, ld, clean: true })
     }
 
     /// Takes over a matrix of as many rows and no more columns, whatever its layout.
     pub(crate) fn pack(&mut self, from: MatrixRef<'_, T>) {
+        if !self.clean {
+            self.elements.fill(num_traits::zero());
+        }
         from.copy_to_columns(&mut self.elements, self.ld);
-        if self.rows < self.ld {
-            for column in self.elements.chunks_mut(self.ld).take(from.cols()) {
-                column[self.rows..].fill(num_traits::zero());
+        self.clean = false;
+    }
+
+    /// Hands the matrix over, to whatever layout.
+    pub(crate) fn unpack(&self, to: &mut MatrixMut<'_, T>) {
+        for (j, from) in self.iter().enumerate() {
+            if let Some(to) = to.column_mut(j) {
+                to.copy_from_slice(from);
+            } else {
+                from.iter().enumerate().for_each(|(i, &x)| to.set(i, j, x));
             }
         }
     }
@@ -58,9 +70,10 @@ impl<T: Scalar> Columns<T> {
         self.elements.chunks(self.ld).map(|column| &column[..self.rows])
     }
 
-    /// Whether every element is finite. So is the padding of finite columns.
-    pub(crate) fn finite(&self) -> bool {
-        all_finite(&self.elements)
+    /// Whether every element is finite.
+    pub(crate) fn finite(&mut self) -> bool {
+        self.clean = all_finite(&self.elements);
+        self.clean
     }
 
     /// The 1-norm: the largest sum of moduli of a column; NaN where any is.
@@ -76,53 +89,40 @@ pub(crate) struct Square<T: Scalar> {
     pub(crate) pivots: HostArray<u32>,
 }
 
-/// Matrices that are factored together.
-pub(crate) struct Group<T: Scalar> {
-    pub(crate) squares: Vec<Square<T>>,
-    /// Their elements side by side; empty where only one is factored at a time.
-    pub(crate) lanes: HostArray<T::Real>,
-}
-
 /// What one thread works on.
 pub(crate) struct Scratch<T: Scalar> {
-    /// Matrices and their factors.
-    pub(crate) group: Group<T>,
-    /// One inverse, or right-hand sides and solutions.
+    /// A matrix and its factors.
+    pub(crate) a: Square<T>,
+    /// Its inverse, or right-hand sides and solutions.
     pub(crate) x: Columns<T>,
 }
 
 /// The scratch memory of every thread, and one place to share.
 pub(crate) struct Places<T: Scalar> {
     threads: Vec<Mutex<Scratch<T>>>,
-    shared: Group<T>,
+    shared: Square<T>,
 }
 
 /// The scratch memory of every thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Threads<'a, T: Scalar>(&'a [Mutex<Scratch<T>>]);
 
-impl<T: Scalar> Group<T> {
-    fn new(shape: &Shape, squares: usize) -> Result<Self, Error> {
-        let order = shape.order;
-        let square = || Ok(Square { columns: Columns::new(order, order)?, pivots: HostArray::zeroed(order)? });
-        let squares = (0..squares).map(|_| square()).collect::<Result<_, Error>>()?;
-        let lanes = HostArray::zeroed(shape.lanes().saturating_mul(size_of::<T>() / size_of::<T::Real>()))?;
-        Ok(Self { squares, lanes })
+impl<T: Scalar> Square<T> {
+    fn new(order: usize) -> Result<Self, Error> {
+        Ok(Self { columns: Columns::new(order, order)?, pivots: HostArray::zeroed(order)? })
     }
 }
 
 impl<T: Scalar> Places<T> {
     pub(crate) fn new(shape: &Shape, threads: usize) -> Result<Self, Error> {
-        let scratch = || {
-            let group = Group::new(shape, shape.together)?;
-            Ok(Mutex::new(Scratch { group, x: Columns::new(shape.order, shape.result_columns)? }))
-        };
-        let threads = (0..threads).map(|_| scratch()).collect::<Result<_, Error>>()?;
-        Ok(Self { threads, shared: Group::new(shape, usize::from(shape.shared))? })
+        let scratch =
+            || Ok(Scratch { a: Square::new(shape.order)?, x: Columns::new(shape.order, shape.result_columns)? });
+        let threads = (0..threads).map(|_| scratch().map(Mutex::new)).collect::<Result<_, Error>>()?;
+        Ok(Self { threads, shared: Square::new(if shape.shared { shape.order } else { 0 })? })
     }
 
     /// The scratch memory of each thread, and the place of the factors of one matrix that serves many right-hand sides.
-    pub(crate) fn split(&mut self) -> (Threads<'_, T>, &mut Group<T>) {
+    pub(crate) fn split(&mut self) -> (Threads<'_, T>, &mut Square<T>) {
         (Threads(&self.threads), &mut self.shared)
     }
 }

@@ -36,15 +36,16 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
                 _ => factored,
             };
             if outcome.is_regular() {
-                solution.copy_from_columns(x.as_slice(), x.ld());
+                x.unpack(&mut solution);
             } else {
                 solution.fill_with(|_, _| T::nan());
             }
             *one.outcome = outcome.to_word();
         };
         if source.layout().is_some_and(|a| a.batch() == 1) {
-            let outcome = shared.factor_one(&source, plan);
-            let Some(lu) = shared.squares.first() else { return Ok(()) };
+            let taken = shared.take(&source, 0, None);
+            let outcome = shared.factor(taken, plan);
+            let lu = &*shared;
             self.for_each(prepared, threads, results, |scratch, results| {
                 results.for_each(|one| finish(lu, outcome, &mut scratch.x, one));
             });

@@ -25,7 +25,7 @@ pub(crate) trait Kernel {
 pub(crate) fn widest<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     {
-        if std::env::consts::OS == "none" {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
             // SAFETY: the processor has what the function was compiled for.
             return unsafe { avx512(kernel) };
         }

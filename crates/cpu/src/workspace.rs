@@ -5,9 +5,7 @@ use std::fmt;
 
 use batchla_core::{Complex, Error, ErrorKind, Operation, Problem, Scalar, ScalarKind};
 
-use crate::plan::CpuPlan;
 use crate::scratch::{Places, leading_dimension};
-use crate::vector::LANES;
 
 /// What the scratch memory of a problem depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,26 +14,19 @@ pub(crate) struct Shape {
     pub(crate) order: usize,
     /// Columns of an inverse or of right-hand sides.
     pub(crate) result_columns: usize,
-    /// Matrices that are factored together.
-    pub(crate) together: usize,
     /// Whether there is a place to share.
     pub(crate) shared: bool,
 }
 
 impl Shape {
-    pub(crate) fn of(problem: &Problem, plan: &CpuPlan) -> Self {
+    pub(crate) fn of(problem: &Problem) -> Self {
         let result_columns = match problem.operation() {
             Operation::Invert => problem.order(),
             Operation::Solve => problem.right_hand_sides(),
             _ => 0,
         };
         let shared = problem.operation() == Operation::Solve;
-        Self { scalar: problem.scalar(), order: problem.order(), result_columns, together: plan.together(), shared }
-    }
-
-    /// Elements of the matrices that lie side by side.
-    pub(crate) fn lanes(&self) -> usize {
-        if self.together > 1 { LANES * self.order * self.order } else { 0 }
+        Self { scalar: problem.scalar(), order: problem.order(), result_columns, shared }
     }
 
     /// Bytes of the scratch memory of `threads` threads.
@@ -48,10 +39,10 @@ impl Shape {
         };
         let wide = |x: usize| x as u64;
         let element = wide(self.scalar.bytes());
-        let square = wide(ld) * wide(self.order) * element + wide(self.order * size_of::<u32>());
-        let group = |squares: usize| wide(squares) * square + wide(self.lanes()) * element;
-        let result = wide(ld) * wide(self.result_columns) * element;
-        wide(threads) * (group(self.together) + result) + group(usize::from(self.shared))
+        let columns = |cols: usize| wide(ld).saturating_mul(wide(cols)).saturating_mul(element);
+        let square = columns(self.order).saturating_add(wide(self.order).saturating_mul(4));
+        let one = square.saturating_add(columns(self.result_columns));
+        wide(threads).saturating_mul(one).saturating_add(if self.shared { square } else { 0 })
     }
 }
 
@@ -75,16 +66,14 @@ impl CpuWorkspace {
 
     /// The places in it, if it was made for such a shape and at least as many threads.
     pub(crate) fn places<T: Scalar>(&mut self, shape: Shape, threads: usize) -> Result<&mut Places<T>, Error> {
-        let serves = self.shape == shape && self.threads >= threads;
-        let refusal = Error::new(
-            ErrorKind::Argument,
-            "workspace",
-            format!("{self:?} was given to a run of {shape:?} on {threads} threads"),
-        );
-        match self.places.downcast_mut() {
-            Some(places) if serves => Ok(places),
-            _ => Err(refusal.advise("make the workspace from what was prepared, by the handle that runs it")),
+        let refuse = |what: String| {
+            Error::new(ErrorKind::Argument, "workspace", what)
+                .advise("make the workspace from what was prepared, by the handle that runs it")
+        };
+        if self.shape != shape || self.threads < threads {
+            return Err(refuse(format!("{self:?} was given to a run of {shape:?} on {threads} threads")));
         }
+        self.places.downcast_mut().ok_or_else(|| refuse(format!("{shape:?} was given to a run of {}", T::KIND)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Residuals of factors, inverses, solutions and determinants.
 
+#![allow(clippy::unwrap_used)] // Generic tests are called by the #[test] functions.
+
 mod matrices;
 
 use batchla_core::{
@@ -120,7 +122,7 @@ fn pivots_survive_both_ends_of_the_range<T: CpuScalar>() {
     for n in [3, 9, 40] {
         for plan in CpuPlan::NAMES {
             let (tiny, huge) = (T::SAFE_MINIMUM.to_f64() * 4.0, 0.2 / T::SAFE_MINIMUM.to_f64());
-            let size = |i: usize| if i % 2 == 0 { tiny } else { huge };
+            let size = |i: usize| if i.is_multiple_of(2) { tiny } else { huge };
             let mut random = Random::new(5);
             let a = Batch::<T>::from_fn(1, n, n, |_, i, j| {
                 if i == j { T::from_f64(0.6 * size(i), 0.8 * size(i)) } else { T::from_f64(0.0 * random.next(), 0.0) }

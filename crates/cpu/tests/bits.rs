@@ -1,5 +1,7 @@
 //! The same matrix gives the same bits, wherever it stands, in whatever layout, on however many threads.
 
+#![allow(clippy::unwrap_used)] // Generic tests are called by the #[test] functions.
+
 mod matrices;
 
 use batchla_core::*;

@@ -1,8 +1,8 @@
 //! The CPU backend under the whole suite: as it plans itself, and with each plan forced.
 
-use batchla_core::{Complex, Options};
-use batchla_cpu::Cpu;
-use batchla_testkit::{Scope, conformance};
+use batchla_core::{BatchLayout, Complex, Error, Options};
+use batchla_cpu::{Cpu, CpuScalar};
+use batchla_testkit::{Generator, Reference, Scope, conformance, cross_check};
 
 conformance!(cpu_f32, f32, Scope::FULL, Ok(Cpu::new()));
 conformance!(cpu_f64, f64, Scope::FULL, Ok(Cpu::new()));
@@ -16,3 +16,22 @@ conformance!(faer_c32, Complex<f32>, Scope::QUICK, Ok(Cpu::new()), Options::defa
 
 conformance!(one_thread_f64, f64, Scope::QUICK, Cpu::builder().threads(1).build());
 conformance!(many_threads_grain_one_f32, f32, Scope::QUICK, Cpu::builder().threads(5).grain(1).build());
+
+/// The cross-check that a new backend is first looked at with: outcomes and pivots beside the reference.
+fn agrees_with_the_reference<T: CpuScalar>() -> Result<(), Error> {
+    for (n, seed) in [(5, 1), (24, 2), (33, 3), (100, 4)] {
+        let a = Generator::Normal.batch::<T>(BatchLayout::column_major(60, n, n)?, seed)?;
+        let agreement = cross_check(&Cpu::new(), &Reference, &a)?;
+        println!("{} n={n}: {agreement}", T::KIND);
+        assert!(agreement.holds() && agreement.exempt_share() == 0.0, "{} n={n}: {agreement}", T::KIND);
+    }
+    Ok(())
+}
+
+#[test]
+fn pivots_and_outcomes_are_the_references_on_random_input() -> Result<(), Error> {
+    agrees_with_the_reference::<f32>()?;
+    agrees_with_the_reference::<f64>()?;
+    agrees_with_the_reference::<Complex<f32>>()?;
+    agrees_with_the_reference::<Complex<f64>>()
+}

@@ -1,5 +1,7 @@
 //! Outcomes, ties, orders 0 and 1, empty batches, forced plans, arguments.
 
+#![allow(clippy::unwrap_used)] // Generic tests are called by the #[test] functions.
+
 mod matrices;
 
 use batchla_core::*;

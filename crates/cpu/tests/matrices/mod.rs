@@ -1,38 +1,38 @@
 //! Matrices and residuals of the tests, written down independently of the backend.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)] // Each test file uses a part; a failure here is the test's.
 
 use batchla_core::{Batch, Complex, MatrixRef, Real, Scalar, permutation};
 
 /// A small random generator (xorshift), the same on every machine.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
     /// Uniform in [-1, 1).
-    pub fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    pub fn scalar<T: Scalar>(&mut self) -> T {
+    pub(crate) fn scalar<T: Scalar>(&mut self) -> T {
         T::from_f64(self.next(), self.next())
     }
 }
 
 /// A batch of random matrices.
-pub fn random<T: Scalar>(batch: usize, rows: usize, cols: usize, seed: u64) -> Batch<T> {
+pub(crate) fn random<T: Scalar>(batch: usize, rows: usize, cols: usize, seed: u64) -> Batch<T> {
     let mut random = Random::new(seed);
     Batch::from_fn(batch, rows, cols, |_, _, _| random.scalar()).unwrap()
 }
 
 /// Random, graded, Hilbert, Kahan and Vandermonde matrices.
-pub fn zoo<T: Scalar>(n: usize, seed: u64) -> Batch<T> {
+pub(crate) fn zoo<T: Scalar>(n: usize, seed: u64) -> Batch<T> {
     let mut random = Random::new(seed);
     let grade: Vec<f64> = (0..n).map(|i| 10f64.powf(-8.0 * i as f64 / n.max(2) as f64)).collect();
     let (sine, cosine) = (1.2f64.sin(), 1.2f64.cos());
@@ -50,25 +50,25 @@ pub fn zoo<T: Scalar>(n: usize, seed: u64) -> Batch<T> {
 }
 
 /// A matrix in double precision, column by column.
-pub struct Exact {
+pub(crate) struct Exact {
     n: usize,
     elements: Vec<Complex<f64>>,
 }
 
 impl Exact {
-    pub fn new(n: usize, element: impl Fn(usize, usize) -> Complex<f64>) -> Self {
+    pub(crate) fn new(n: usize, element: impl Fn(usize, usize) -> Complex<f64>) -> Self {
         Self { n, elements: (0..n * n).map(|at| element(at % n, at / n)).collect() }
     }
 
-    pub fn of<T: Scalar>(a: MatrixRef<'_, T>) -> Self {
+    pub(crate) fn of<T: Scalar>(a: MatrixRef<'_, T>) -> Self {
         Self::new(a.rows(), |i, j| wide(a.at(i, j)))
     }
 
-    pub fn at(&self, i: usize, j: usize) -> Complex<f64> {
+    pub(crate) fn at(&self, i: usize, j: usize) -> Complex<f64> {
         self.elements[i + j * self.n]
     }
 
-    pub fn norm(&self) -> f64 {
+    pub(crate) fn norm(&self) -> f64 {
         let sum = |j: usize| (0..self.n).map(|i| self.at(i, j).norm()).sum();
         (0..self.n).map(sum).fold(0.0, |a: f64, b: f64| if b <= a { a } else { b })
     }
@@ -82,7 +82,7 @@ impl Exact {
     }
 }
 
-pub fn wide<T: Scalar>(x: T) -> Complex<f64> {
+pub(crate) fn wide<T: Scalar>(x: T) -> Complex<f64> {
     Complex::new(x.re().to_f64(), x.im().to_f64())
 }
 
@@ -91,7 +91,7 @@ fn roundoff<T: Scalar>() -> f64 {
 }
 
 /// `‖PA − LU‖₁ / (n ‖A‖₁ ε) / max(1, growth)`.
-pub fn factor_ratio<T: Scalar>(a: MatrixRef<'_, T>, lu: MatrixRef<'_, T>, pivots: &[u32]) -> f64 {
+pub(crate) fn factor_ratio<T: Scalar>(a: MatrixRef<'_, T>, lu: MatrixRef<'_, T>, pivots: &[u32]) -> f64 {
     let (n, a, lu) = (a.rows(), Exact::of(a), Exact::of(lu));
     let rows = permutation(pivots);
     let one = Complex::new(1.0, 0.0);
@@ -113,14 +113,14 @@ pub fn factor_ratio<T: Scalar>(a: MatrixRef<'_, T>, lu: MatrixRef<'_, T>, pivots
 }
 
 /// `‖I − XA‖₁ / (n ‖A‖₁ ‖X‖₁ ε)`.
-pub fn inverse_ratio<T: Scalar>(a: MatrixRef<'_, T>, x: MatrixRef<'_, T>) -> f64 {
+pub(crate) fn inverse_ratio<T: Scalar>(a: MatrixRef<'_, T>, x: MatrixRef<'_, T>) -> f64 {
     let (n, a, x) = (a.rows(), Exact::of(a), Exact::of(x));
     let identity = Exact::new(n, |i, j| Complex::new(f64::from(u8::from(i == j)), 0.0));
     identity.minus(&x.times(&a)).norm() / (n as f64 * a.norm() * x.norm() * roundoff::<T>())
 }
 
 /// The bits of all elements that are numbers of a matrix.
-pub fn bits<T: Scalar>(a: MatrixRef<'_, T>) -> Vec<(u64, u64)> {
+pub(crate) fn bits<T: Scalar>(a: MatrixRef<'_, T>) -> Vec<(u64, u64)> {
     let bits = |x: T| (x.re().to_f64().to_bits(), x.im().to_f64().to_bits());
     (0..a.cols()).flat_map(|j| (0..a.rows()).map(move |i| bits(a.at(i, j)))).collect()
 }
