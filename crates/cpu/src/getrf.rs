@@ -77,7 +77,7 @@ impl<T: Scalar> Kernel for Getf2<'_, T> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run(self) -> Option<usize> {
+    fn run<const FMA: bool>(self) -> Option<usize> {
         let Self { a, ld, rows, pivots } = self;
         let padded = rows.next_multiple_of(LANES);
         let mut zero_pivot = None;
@@ -99,7 +99,7 @@ impl<T: Scalar> Kernel for Getf2<'_, T> {
             let l = Below::new(column, k);
             for to in right.chunks_mut(ld) {
                 let u = to[k];
-                l.eliminate(&mut to[..padded], u);
+                l.eliminate::<FMA>(&mut to[..padded], u);
             }
         }
         zero_pivot
@@ -182,11 +182,11 @@ impl<'a, T: Scalar> Below<'a, T> {
 
     /// `to -= self u`.
     #[inline(always)]
-    pub(crate) fn eliminate(&self, to: &mut [T], u: T) {
+    pub(crate) fn eliminate<const FMA: bool>(&self, to: &mut [T], u: T) {
         let to = &mut chunks_mut(to)[self.place..];
-        to[0] = minus_product(to[0], self.head, u);
+        to[0] = minus_product::<FMA, T>(to[0], self.head, u);
         for (to, l) in to[1..].iter_mut().zip(self.rest) {
-            *to = minus_product(*to, *l, u);
+            *to = minus_product::<FMA, T>(*to, *l, u);
         }
     }
 }
@@ -205,6 +205,7 @@ mod tests {
     use batchla_core::Complex;
 
     use super::*;
+    use crate::vector::fused;
 
     /// Integers, many of them equal, and no two matrices alike.
     fn matrix<T: Scalar>(order: usize, ld: usize) -> Vec<T> {
@@ -217,7 +218,8 @@ mod tests {
             let ld = order.next_multiple_of(LANES);
             let mut plain = matrix::<T>(order, ld);
             let mut plain_pivots = vec![0; order];
-            let zero_pivot = Getf2 { a: &mut plain, ld, rows: order, pivots: &mut plain_pivots }.run();
+            let kernel = Getf2 { a: &mut plain, ld, rows: order, pivots: &mut plain_pivots };
+            let zero_pivot = if fused() { kernel.run::<true>() } else { kernel.run::<false>() };
             // Small complex matrices are not: their loops are of any length.
             for small in if T::IS_COMPLEX { &[false][..] } else { &[false, true] } {
                 let (mut a, mut pivots) = (matrix::<T>(order, ld), vec![0; order]);

@@ -49,7 +49,7 @@ impl<T: Scalar> Kernel for Getri<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<const FMA: bool>(self) {
         let Self { lu, x, ld, order } = self;
         let padded = order.next_multiple_of(LANES);
         // X := U⁻¹, column by column: minus the columns before, weighted by U's column and divided by its diagonal.
@@ -59,7 +59,7 @@ impl<T: Scalar> Kernel for Getri<'_, T> {
             let column = &mut column[..padded];
             column.fill(num_traits::zero());
             let reciprocal = reciprocal(u[j]);
-            subtract_columns(&mut column[..j.next_multiple_of(LANES)], before, ld, &u[..j]);
+            subtract_columns::<FMA, T>(&mut column[..j.next_multiple_of(LANES)], before, ld, &u[..j]);
             column[..j].iter_mut().for_each(|x| *x *= reciprocal);
             column[j] = reciprocal;
         }
@@ -67,7 +67,7 @@ impl<T: Scalar> Kernel for Getri<'_, T> {
         for j in (0..order).rev() {
             let l = &lu[j * ld + j + 1..j * ld + order];
             let (upto, after) = x.split_at_mut((j + 1) * ld);
-            subtract_columns(&mut upto[j * ld..j * ld + padded], after, ld, l);
+            subtract_columns::<FMA, T>(&mut upto[j * ld..j * ld + padded], after, ld, l);
         }
     }
 }

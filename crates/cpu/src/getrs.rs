@@ -59,11 +59,11 @@ impl<T: Scalar> Kernel for Getrs<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<const FMA: bool>(self) {
         let Self { lu, x, ld, order, transpose } = self;
         let x = &mut x[..order.next_multiple_of(LANES)];
         match transpose {
-            Transpose::None => substitute(lu, x, ld, order),
+            Transpose::None => substitute::<FMA, T>(lu, x, ld, order),
             Transpose::Transpose => substitute_transposed(lu, x, ld, order, |u| u),
             Transpose::ConjugateTranspose => substitute_transposed(lu, x, ld, order, T::conj),
         }
@@ -72,15 +72,15 @@ impl<T: Scalar> Kernel for Getrs<'_, T> {
 
 /// `L y = b`, then `U x = y`: each unknown, once known, is eliminated from the others.
 #[inline(always)]
-fn substitute<T: Scalar>(lu: &[T], x: &mut [T], ld: usize, order: usize) {
+fn substitute<const FMA: bool, T: Scalar>(lu: &[T], x: &mut [T], ld: usize, order: usize) {
     for k in 0..order {
         let solved = x[k];
-        Below::new(&lu[k * ld..k * ld + x.len()], k).eliminate(x, solved);
+        Below::new(&lu[k * ld..k * ld + x.len()], k).eliminate::<FMA>(x, solved);
     }
     for k in (0..order).rev() {
         let u = &lu[k * ld..k * ld + x.len()];
         x[k] = x[k].divide(u[k]);
-        eliminate_above(x, u, x[k], k);
+        eliminate_above::<FMA, T>(x, u, x[k], k);
     }
 }
 
@@ -100,13 +100,13 @@ fn substitute_transposed<T: Scalar>(lu: &[T], x: &mut [T], ld: usize, order: usi
 
 /// `to -= u x` above row `k`.
 #[inline(always)]
-fn eliminate_above<T: Scalar>(to: &mut [T], u: &[T], x: T, k: usize) {
+fn eliminate_above<const FMA: bool, T: Scalar>(to: &mut [T], u: &[T], x: T, k: usize) {
     let (tail, lane) = (k / LANES, k % LANES);
     let (to, u) = (chunks_mut(to), chunks(u));
     for (to, u) in to[..tail].iter_mut().zip(&u[..tail]) {
-        *to = minus_product(*to, *u, x);
+        *to = minus_product::<FMA, T>(*to, *u, x);
     }
-    let (before, after) = (to[tail], minus_product(to[tail], u[tail], x));
+    let (before, after) = (to[tail], minus_product::<FMA, T>(to[tail], u[tail], x));
     for i in 0..LANES {
         to[tail][i] = if i < lane { after[i] } else { before[i] };
     }

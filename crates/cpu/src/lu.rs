@@ -128,7 +128,8 @@ pub(crate) fn check_pivots<T: CpuScalar>(source: &Source<'_, T, HostMemory>, pro
     let Source::Factors(factors) = source else { return Ok(()) };
     let order = problem.order();
     let exchanges = &factors.pivots[..factors.lu.batch() * order];
-    match exchanges.iter().position(|&p| p as usize >= order) {
+    let valid = |at: usize, p: u32| (at % order..order).contains(&(p as usize));
+    match exchanges.iter().enumerate().position(|(at, &p)| !valid(at, p)) {
         None => Ok(()),
         Some(at) => {
             let what = format!("exchange {} with row {} in a matrix of order {order}", at % order, exchanges[at]);

@@ -4,11 +4,12 @@ use std::fmt;
 
 use batchla_core::{Error, Options, Plan, Problem, Rejection, ScalarKind};
 
-use crate::vector::{LANES, instruction_set};
+use crate::vector::{LANES, fused, instruction_set};
 
 /// How the CPU backend computes a problem.
 ///
-/// - `unblocked`: our own loops, column by column. Fastest for small orders; its bits are the same on every instruction set.
+/// - `unblocked`: our own loops, column by column. Fastest for small orders; its bits are the same on every processor
+///   that has fused multiply-add, and on every one that has not.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
 ///   and on the sizes of the caches, since these decide how faer sums an inner product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +48,7 @@ impl CpuPlan {
             None => faer,
         };
         let arithmetic = match family {
+            Family::Unblocked if fused() => format!("cpu-unblocked-fma-{scalar}"),
             Family::Unblocked => format!("cpu-unblocked-{scalar}"),
             Family::Faer { panel } => format!("cpu-faer{FAER}-panel{panel}-{}-{scalar}", instruction_set()),
         };

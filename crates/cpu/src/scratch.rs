@@ -90,6 +90,9 @@ pub(crate) struct Square<T: Scalar> {
 }
 
 /// What one thread works on.
+///
+/// On cache lines of its own (and their neighbours, which are fetched in pairs): side by side, two threads ran at half their speed.
+#[repr(align(128))]
 pub(crate) struct Scratch<T: Scalar> {
     /// A matrix and its factors.
     pub(crate) a: Square<T>,

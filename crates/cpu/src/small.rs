@@ -30,7 +30,7 @@ impl<T: Scalar, const C: usize> Kernel for Small<'_, T, C> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run(self) -> Option<usize> {
+    fn run<const FMA: bool>(self) -> Option<usize> {
         let Self { a, pivots } = self;
         let columns: &mut [Column<T, C>] = a.as_chunks_mut().0.as_chunks_mut().0;
         let mut zero_pivot = None;
@@ -59,7 +59,7 @@ impl<T: Scalar, const C: usize> Kernel for Small<'_, T, C> {
             for to in right {
                 let u = to.as_flattened()[k];
                 for c in 0..C {
-                    to[c] = minus_product(to[c], l[c], u);
+                    to[c] = minus_product::<FMA, T>(to[c], l[c], u);
                 }
             }
         }

@@ -1,9 +1,10 @@
 //! Kernels of plain loops, compiled for the widest vectors that the processor has: the only unsafe code of this crate.
 //!
-//! A kernel works on columns in chunks of [`LANES`] elements. The compiler neither reorders nor fuses floating-point operations,
-//! so all instruction sets give the same bits.
+//! A kernel works on columns in chunks of [`LANES`] elements. The compiler neither reorders nor fuses floating-point operations:
+//! bits depend on nothing but whether the processor has fused multiply-add, which [`fused`] tells.
 
 use batchla_core::Scalar;
+use num_traits::Float;
 
 /// Elements of a chunk. Columns in scratch memory are padded to whole chunks.
 pub(crate) const LANES: usize = 8;
@@ -17,36 +18,49 @@ pub(crate) trait Kernel {
     /// What it computes beside what it writes.
     type Output;
 
-    /// Does the work.
-    fn run(self) -> Self::Output;
+    /// Does the work, with fused multiply-add where `FMA` says so.
+    fn run<const FMA: bool>(self) -> Self::Output;
 }
 
 /// Runs a kernel on the widest vectors at hand.
 pub(crate) fn widest<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+        if fused() && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
             // SAFETY: the processor has what the function was compiled for.
             return unsafe { avx512(kernel) };
         }
-        if is_x86_feature_detected!("avx2") {
+        if fused() {
             // SAFETY: as above.
             return unsafe { avx2(kernel) };
         }
     }
-    kernel.run()
+    if fused() { kernel.run::<true>() } else { kernel.run::<false>() }
+}
+
+/// Whether kernels use fused multiply-add here: part of the name of their arithmetic.
+pub(crate) fn fused() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // Part of the base of this architecture, and an emulation on the others.
+        cfg!(target_arch = "aarch64")
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl")]
+#[target_feature(enable = "avx512f,avx512vl,avx2,fma")]
 fn avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+    kernel.run::<true>()
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 fn avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run()
+    kernel.run::<true>()
 }
 
 /// The instruction set that faer's products run on here; part of the name of their arithmetic.
@@ -77,10 +91,19 @@ pub(crate) fn chunks_mut<T>(column: &mut [T]) -> &mut [Chunk<T>] {
 
 /// `a - b s`, lane by lane. Chunks go in and come out by value: the compiler then knows that they do not overlap.
 #[inline(always)]
-pub(crate) fn minus_product<T: Scalar>(a: Chunk<T>, b: Chunk<T>, s: T) -> Chunk<T> {
+pub(crate) fn minus_product<const FMA: bool, T: Scalar>(a: Chunk<T>, b: Chunk<T>, s: T) -> Chunk<T> {
     let mut difference = a;
     for i in 0..LANES {
-        difference[i] = if T::IS_COMPLEX {
+        difference[i] = if FMA && T::IS_COMPLEX {
+            let (re, im, minus_re, minus_im) = (s.re(), s.im(), -s.re(), -s.im());
+            let (a, b) = (a[i], b[i]);
+            T::from_parts(
+                b.im().mul_add(im, b.re().mul_add(minus_re, a.re())),
+                b.re().mul_add(minus_im, b.im().mul_add(-re, a.im())),
+            )
+        } else if FMA {
+            T::from_real(b[i].re().mul_add(-s.re(), a[i].re()))
+        } else if T::IS_COMPLEX {
             // Both parts by the same operations, which makes whole vectors of them.
             let (re, im, minus_im) = (s.re(), s.im(), -s.im());
             let (a, b) = (a[i], b[i]);
@@ -99,7 +122,7 @@ pub(crate) fn all_finite<T: Scalar>(column: &[T]) -> bool {
         type Output = bool;
 
         #[inline(always)]
-        fn run(self) -> bool {
+        fn run<const FMA: bool>(self) -> bool {
             let zero: T::Real = num_traits::zero();
             // An element that is not finite, times zero, is NaN and stays so in the sum.
             let mut sums = [zero; LANES];
@@ -119,26 +142,26 @@ pub(crate) fn all_finite<T: Scalar>(column: &[T]) -> bool {
 
 /// `y -= Σ columns[k] weights[k]`, in order of `k`, for all whole chunks of `y`.
 #[inline(always)]
-pub(crate) fn subtract_columns<T: Scalar>(y: &mut [T], columns: &[T], ld: usize, weights: &[T]) {
+pub(crate) fn subtract_columns<const FMA: bool, T: Scalar>(y: &mut [T], columns: &[T], ld: usize, weights: &[T]) {
     let y = chunks_mut(y);
     let mut done = 0;
     // More chunks of complex numbers than two do not fit the registers.
     while !T::IS_COMPLEX && y.len() - done >= 4 {
-        subtract_blocks::<T, 4>(&mut y[done..], done, columns, ld, weights);
+        subtract_blocks::<FMA, T, 4>(&mut y[done..], done, columns, ld, weights);
         done += 4;
     }
     while y.len() - done >= 2 {
-        subtract_blocks::<T, 2>(&mut y[done..], done, columns, ld, weights);
+        subtract_blocks::<FMA, T, 2>(&mut y[done..], done, columns, ld, weights);
         done += 2;
     }
     if y.len() > done {
-        subtract_blocks::<T, 1>(&mut y[done..], done, columns, ld, weights);
+        subtract_blocks::<FMA, T, 1>(&mut y[done..], done, columns, ld, weights);
     }
 }
 
 /// The first `B` chunks of `y`, which are kept in registers; `first` is their place in the columns.
 #[inline(always)]
-fn subtract_blocks<T: Scalar, const B: usize>(
+fn subtract_blocks<const FMA: bool, T: Scalar, const B: usize>(
     y: &mut [Chunk<T>],
     first: usize,
     columns: &[T],
@@ -150,7 +173,7 @@ fn subtract_blocks<T: Scalar, const B: usize>(
     for (column, &weight) in columns.chunks(ld).zip(weights) {
         let Some(column) = chunks(column)[first..].first_chunk::<B>() else { return };
         for (sum, chunk) in sum.iter_mut().zip(column) {
-            *sum = minus_product(*sum, *chunk, weight);
+            *sum = minus_product::<FMA, T>(*sum, *chunk, weight);
         }
     }
     *y = sum;

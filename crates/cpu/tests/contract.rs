@@ -300,3 +300,13 @@ fn a_workspace_of_something_else_is_refused() {
         assert_eq!(cpu.run_invert(&prepared, args, &mut workspace).unwrap_err().kind(), ErrorKind::Argument);
     }
 }
+
+#[test]
+fn exchanges_with_rows_above_are_refused() -> Result<(), Error> {
+    let a = Batch::<f64>::from_fn(1, 3, 3, |_, i, j| if i == j { 2.0 } else { 1.0 })?;
+    let lu = Cpu::new().factorize(&a)?;
+    let (pivots, outcomes) = ([0, 0, 2], [0]);
+    let factors = FactorsRef { lu: lu.lu().view(), pivots: &pivots[..], outcomes: &outcomes[..] };
+    assert_eq!(Cpu::new().invert_factored(factors).unwrap_err().kind(), ErrorKind::Argument);
+    Ok(())
+}

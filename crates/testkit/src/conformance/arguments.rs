@@ -89,7 +89,9 @@ pub(super) fn bad_arguments_give_the_documented_error<T: Scalar, B: Complete<T>>
     let prepared = backend.prepare(&problem, guarded.options).map_err(in_words)?;
     let mut workspace = backend.workspace(&prepared).map_err(in_words)?;
     let mut run = |pivots: usize, outcomes: usize, extras: Extras| -> Result<(), Error> {
-        let (pivots, outcomes) = (backend.allocate::<u32>(pivots)?, backend.allocate::<u32>(outcomes)?);
+        let still: Vec<u32> = (0..pivots as u32).map(|at| at % 4).collect();
+        let (mut pivots, outcomes) = (backend.allocate::<u32>(pivots)?, backend.allocate::<u32>(outcomes)?);
+        backend.write(&still, B::Memory::slice_mut(&mut pivots))?;
         let (pivots, outcomes) = (B::Memory::slice(&pivots), B::Memory::slice(&outcomes));
         let source = Source::Factors(FactorsRef { lu: four.view(), pivots, outcomes });
         let mut x = backend.allocate_batch(*four.layout())?;
