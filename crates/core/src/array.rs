@@ -149,7 +149,9 @@ mod tests {
     #[test]
     fn too_much_memory_is_an_error() {
         for len in [usize::MAX, usize::MAX / 8, 1 << 60] {
-            assert_eq!(HostArray::<f64>::zeroed(len).unwrap_err().kind(), ErrorKind::OutOfMemory);
+            let error = HostArray::<f64>::zeroed(len).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+            assert!(error.to_string().contains(&format!("{} bytes", 8 * len as u128)), "{error}");
         }
     }
 }
