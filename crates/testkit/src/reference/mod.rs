@@ -158,11 +158,11 @@ impl<'a, T: Scalar> Factored<'a, T> {
     /// Matrix `b` of a batch of factors.
     fn borrowed(factors: &FactorsRef<'a, T, HostMemory>, b: usize) -> Option<Self> {
         let n = factors.lu.layout().rows();
-        Some(Self {
-            lu: factors.lu.matrix(b)?,
-            pivots: &factors.pivots[b * n..(b + 1) * n],
-            outcome: Outcome::from_word(factors.outcomes[b]),
-        })
+        let pivots = &factors.pivots[b * n..(b + 1) * n];
+        // Exchanges that are none come from the caller, not from a factorisation: no solution, and no panic.
+        let valid = pivots.iter().all(|&p| (p as usize) < n);
+        let outcome = if valid { Outcome::from_word(factors.outcomes[b]) } else { Outcome::NotFinite };
+        Some(Self { lu: factors.lu.matrix(b)?, pivots, outcome })
     }
 
     /// Factors `a` in `lu`.
@@ -299,7 +299,7 @@ impl<T: Scalar> BatchedSolve<T> for Reference {
                 x.fill_with(|i, j| right.at(i, j));
             }
             let mut outcome = factored.outcome;
-            for j in 0..x.cols() {
+            for j in (0..x.cols()).filter(|_| factored.outcome.is_regular()) {
                 (0..x.rows()).for_each(|i| column[i] = x.at(i, j));
                 substitution::solve(factored.lu, factored.pivots, prepared.problem.transpose(), column);
                 (0..x.rows()).for_each(|i| x.set(i, j, column[i]));
