@@ -1,0 +1,38 @@
+//! The kernels' text. All of it is valid CUDA C++ on its own; `batchla_config.h`, the only generated file, holds the constants.
+
+use crate::kernel::source::KernelSource;
+
+macro_rules! header {
+    ($name:literal) => {
+        ($name, include_str!(concat!("kernels/", $name)))
+    };
+}
+
+macro_rules! source {
+    ($name:literal, $($header:literal),*) => {
+        KernelSource { name: $name, text: include_str!(concat!("kernels/", $name)), headers: &[$(header!($header)),*] }
+    };
+}
+
+/// `A = P L U`.
+pub(crate) const GETRF: KernelSource = source!(
+    "getrf.cu",
+    "scalar.cuh",
+    "warp.cuh",
+    "operand.cuh",
+    "panel.cuh",
+    "search.cuh",
+    "getf2.cuh",
+    "update.cuh",
+    "laswp.cuh"
+);
+/// `A⁻¹` from factors: `trtri` and `getri`.
+pub(crate) const GETRI: KernelSource = source!("getri.cu", "scalar.cuh", "warp.cuh", "operand.cuh", "triangle.cuh");
+/// `op(A) X = B` from factors.
+pub(crate) const GETRS: KernelSource = source!("getrs.cu", "scalar.cuh", "warp.cuh", "operand.cuh");
+/// `permutation` and `lacpy`.
+pub(crate) const PERMUTATION: KernelSource = source!("permutation.cu", "scalar.cuh", "warp.cuh", "operand.cuh");
+/// `determinant` and `lange`.
+pub(crate) const DET: KernelSource = source!("det.cu", "scalar.cuh", "warp.cuh", "operand.cuh");
+/// `spread` and `fill_failed`.
+pub(crate) const OUTCOME: KernelSource = source!("outcome.cu", "scalar.cuh", "operand.cuh");

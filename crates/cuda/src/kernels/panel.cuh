@@ -1,0 +1,74 @@
+// The panel: the block column that is being factored, one row (or every THREADS-th) a thread.
+#pragma once
+#include "operand.cuh"
+#include "warp.cuh"
+
+constexpr int NB = BATCHLA_NB;            // columns of a panel
+constexpr int THREADS = BATCHLA_THREADS;  // threads that work on one matrix
+constexpr int ROWS = BATCHLA_ROWS;        // rows a thread holds in registers; 0: the panel lies in shared memory
+constexpr int LANES = THREADS < WARP ? THREADS : WARP;  // small matrices share a warp
+constexpr int WARPS = THREADS / LANES;
+typedef Group<LANES> Lanes;
+
+// The threads of one matrix wait for each other.
+__device__ inline void team_sync() {
+    if (WARPS == 1) {
+        Lanes::sync();
+    } else {
+        __syncthreads();
+    }
+}
+__device__ inline bool team_any(bool x) { return WARPS == 1 ? Lanes::any(x) : __syncthreads_or(x); }
+
+// Where a panel's rows lie within one warp, that warp solves with a diagonal block alone.
+constexpr bool ROWS_IN_ONE_WARP = LANES % NB == 0;
+// A row of the panel in shared memory, by whole packs, and one more against bank conflicts.
+constexpr int PACKS = (NB + Pack::LENGTH - 1) / Pack::LENGTH;
+constexpr int LINE = (PACKS + 1) * Pack::LENGTH;
+
+
+
+// Rows tid, tid + THREADS ... of the panel. `position[r]` is the place that row r has after the exchanges so far, or -1 for
+// rows beyond the matrix; rows move only when the panel is stored.
+template <int Rows>
+struct Panel {
+    Scalar element[Rows][NB];
+    Position position[Rows];
+
+    __device__ Panel(Scalar*, Position*, int) {}
+    __device__ constexpr int rows() const { return Rows; }
+    __device__ Scalar& at(int r, int c, int) { return element[r][c]; }
+    __device__ Position& place(int r, int) { return position[r]; }
+};
+
+// The same in shared memory, for orders that registers cannot hold: column by column, `order` apart.
+template <>
+struct Panel<0> {
+    Scalar* element;
+    Position* position;
+    int order;
+
+    __device__ Panel(Scalar* element, Position* position, int order) : element(element), position(position), order(order) {}
+    __device__ int rows() const { return (order + THREADS - 1) / THREADS; }
+    // Rows beyond the matrix share one unread element.
+    __device__ Scalar& at(int r, int c, int tid) { return element[c * (order + 1) + min(r * THREADS + tid, order)]; }
+    __device__ Position& place(int r, int tid) { return position[r * THREADS + tid]; }
+};
+
+// A row offered as the pivot row by one warp, with the reciprocal of its pivot.
+struct alignas(16) Candidate {
+    Scalar row[LINE];
+    Scalar reciprocal;
+    u64 key;
+    Position place;
+};
+
+// What the threads of one matrix share, beside what depends on the order.
+struct alignas(16) Team {
+    Scalar upper[2][NB][LINE];     // rows of U, to be multiplied with
+    Scalar diagonal[NB][LINE];     // columns of the unit lower triangle that makes them
+    Candidate candidate[2][WARPS];
+    Position pivot[NB];
+    Position from[2 * NB], to[2 * NB];
+    int moves;
+};

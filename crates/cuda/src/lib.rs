@@ -1,0 +1,77 @@
+//! The CUDA backend of **batchla**: batched LU, inverse, solve and determinant on NVIDIA GPUs.
+//!
+//! # The data's way
+//!
+//! | step | question | file |
+//! | --- | --- | --- |
+//! | 5 | where is the machine code? | `kernel/source.rs` (text, constants, digest), `kernel/cache.rs` (memory, then disk, then compiler), `kernel/disk.rs`, `kernel/nvrtc.rs` |
+//! | 6 | run it | `kernel/launch.rs`, on `stream.rs`; captured, `graph.rs`; timed, `event.rs` |
+//! | – | where do numbers lie? | `memory.rs`, `pinned.rs`; to the host and back by `staging.rs` |
+//! | – | which GPU? | `device.rs`, what it offers in `limits.rs`, the driver behind it in `driver/` |
+//!
+//! Driver and compiler are found when the program runs, and a machine without them is an [`Error`](batchla_core::Error) of kind
+//! [`Unavailable`](batchla_core::ErrorKind::Unavailable), not a program that does not start. Without the feature `driver`, what needs no
+//! GPU is still here: kernel sources, limits, the folder of compiled kernels.
+
+#[cfg(feature = "driver")]
+mod backend;
+#[cfg(feature = "driver")]
+mod determinant;
+#[cfg(feature = "driver")]
+mod device;
+#[cfg(feature = "driver")]
+#[doc(hidden)]
+pub mod driver;
+mod environment;
+#[cfg(feature = "driver")]
+mod event;
+#[cfg(feature = "driver")]
+mod factors;
+#[cfg(feature = "driver")]
+mod graph;
+#[cfg(feature = "driver")]
+mod invert;
+mod kernel;
+mod kernels;
+mod limits;
+#[cfg(feature = "driver")]
+mod lu;
+#[cfg(feature = "driver")]
+mod memory;
+#[cfg(feature = "driver")]
+mod operand;
+#[cfg(feature = "driver")]
+mod pinned;
+mod plan;
+#[cfg(feature = "driver")]
+mod run;
+#[cfg(feature = "driver")]
+mod solve;
+#[cfg(feature = "driver")]
+mod staging;
+#[cfg(feature = "driver")]
+mod stream;
+#[cfg(feature = "driver")]
+mod workspace;
+
+pub use crate::environment::Environment;
+pub use crate::kernel::disk::DiskCache;
+pub use crate::kernel::source::{BASE_OPTIONS, CONFIGURATION, Digest, KernelSource, Specification};
+pub use crate::limits::Limits;
+pub use crate::plan::{Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, Resources, Search};
+#[cfg(feature = "driver")]
+pub use crate::{
+    backend::{Cuda, CudaPrepared},
+    device::Device,
+    driver::{DevicePointer, FunctionAttributes, KernelArgument},
+    event::Event,
+    graph::Graph,
+    kernel::cache::{Compiler, Image},
+    kernel::launch::{LARGEST_GRID, Launch},
+    kernel::loaded::Kernel,
+    kernel::nvrtc::LazyNvrtc,
+    memory::{DeviceArray, DeviceMemory, DeviceSlice, DeviceSliceMut},
+    pinned::PinnedArray,
+    stream::Stream,
+    workspace::CudaWorkspace,
+};

@@ -1,0 +1,188 @@
+//! How a problem will run on a GPU: which kernels, with which numbers. Plain data; no GPU is needed to make one.
+
+mod getrf;
+mod getri;
+mod getrs;
+mod request;
+mod specification;
+
+use std::fmt;
+
+use batchla_core::{Error, Operation, Options, Plan, Problem, Rejection, ScalarKind, SourceKind};
+
+pub use self::getrf::{GetrfPlan, Interchange, Looking, Search};
+pub use self::getri::{Correction, GetriPlan, Resources};
+pub use self::getrs::GetrsPlan;
+pub(crate) use self::request::Request;
+use crate::limits::Limits;
+
+/// How the CUDA backend computes a problem: a part for each routine that the problem needs.
+///
+/// Plans are chosen by the type, the order, the layouts and the GPU, never by the batch's size. A plan is forced by name, with
+/// numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. Forced or not, every plan computes each
+/// element by the same sequence of roundings, so all have one `arithmetic` a scalar type and give the same bits.
+///
+/// ```
+/// use batchla_core::{BatchLayout, Options, Plan, Problem, SourceKind};
+/// use batchla_cuda::{CudaPlan, Limits};
+/// let a = BatchLayout::column_major(10_000, 128, 128)?;
+/// let problem = Problem::factorize::<f64>(SourceKind::Matrix, a, a)?;
+/// let h200 = Limits::preset("sm_90").expect("a preset");
+/// let plan = CudaPlan::choose(&problem, &Options::default(), &h200)?;
+/// assert_eq!((plan.name(), plan.arithmetic()), ("left-looking", "cuda-fused-f64"));
+/// # Ok::<(), batchla_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CudaPlan {
+    name: &'static str,
+    scalar: ScalarKind,
+    order: usize,
+    arithmetic: String,
+    /// The factorisation, where the problem starts from matrices.
+    pub getrf: Option<GetrfPlan>,
+    /// The inversion from factors.
+    pub getri: Option<GetriPlan>,
+    /// The solution from factors.
+    pub getrs: Option<GetrsPlan>,
+}
+
+/// A family of plans that can be forced by name, and what it stands for.
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    looking: Looking,
+    interchange: Interchange,
+    search: Search,
+    shared_panel: bool,
+    correction: Correction,
+    resources: Option<Resources>,
+}
+
+const LEFT_LOOKING: Family = Family {
+    name: "left-looking",
+    looking: Looking::Left,
+    interchange: Interchange::Delayed,
+    search: Search::Warps,
+    shared_panel: false,
+    correction: Correction::Delayed,
+    resources: None,
+};
+
+/// The first is the planner's; the others are there to be compared with it and are never chosen by themselves.
+const FAMILIES: [Family; 9] = [
+    LEFT_LOOKING,
+    Family { name: "shared-panel", shared_panel: true, ..LEFT_LOOKING },
+    Family { name: "tree-search", shared_panel: true, search: Search::Tree, ..LEFT_LOOKING },
+    Family { name: "interchange-serial", interchange: Interchange::Serial, ..LEFT_LOOKING },
+    Family { name: "interchange-grouped", interchange: Interchange::Grouped, ..LEFT_LOOKING },
+    Family { name: "right-looking", looking: Looking::Right, interchange: Interchange::Grouped, ..LEFT_LOOKING },
+    Family { name: "timely", correction: Correction::Timely, ..LEFT_LOOKING },
+    Family { name: "static", resources: Some(Resources::Static), ..LEFT_LOOKING },
+    Family { name: "dynamic", resources: Some(Resources::Dynamic), ..LEFT_LOOKING },
+];
+
+impl CudaPlan {
+    /// The names by which families of plans are forced; the first is the planner's choice.
+    pub const NAMES: [&'static str; 9] = {
+        let mut names = [""; FAMILIES.len()];
+        let mut i = 0;
+        while i < names.len() {
+            names[i] = FAMILIES[i].name;
+            i += 1;
+        }
+        names
+    };
+
+    /// The plan for a problem on a GPU with such limits: the planner's own, or the one named in `options`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](batchla_core::ErrorKind::Unsupported) with the [`Rejection`] as its source where there is no plan of the
+    /// name, a number of its is out of range, or the GPU has too little shared memory for the order.
+    pub fn choose(problem: &Problem, options: &Options, limits: &Limits) -> Result<Self, Error> {
+        let wanted = options.plan.as_deref().unwrap_or(LEFT_LOOKING.name);
+        let refuse = |reason: String| Rejection { plan: wanted.to_owned(), reason }.into_error(problem);
+        let request = Request::parse(wanted).map_err(refuse)?;
+        let family = FAMILIES
+            .iter()
+            .find(|family| family.name == request.name)
+            .ok_or_else(|| refuse(format!("the CUDA backend has the plans {}", Self::NAMES.join(", "))))?;
+        let (scalar, order) = (problem.scalar(), problem.order());
+        if order > MOST_ROWS {
+            return Err(refuse(format!("orders go up to {MOST_ROWS}")));
+        }
+        let from_matrices = problem.source() != SourceKind::Factors;
+        let getrf = from_matrices
+            .then(|| GetrfPlan::choose(family, &request, scalar, order, limits))
+            .transpose()
+            .map_err(refuse)?;
+        let getri = (problem.operation() == Operation::Invert)
+            .then(|| GetriPlan::choose(family, &request, problem, limits))
+            .transpose()
+            .map_err(refuse)?;
+        let getrs = (problem.operation() == Operation::Solve)
+            .then(|| GetrsPlan::choose(scalar, order, problem.right_hand_sides(), limits))
+            .transpose()
+            .map_err(refuse)?;
+        Ok(Self { name: family.name, scalar, order, arithmetic: format!("cuda-fused-{scalar}"), getrf, getri, getrs })
+    }
+
+    /// The order of the matrices.
+    pub fn order(&self) -> usize {
+        self.order
+    }
+
+    /// The scalar type.
+    pub fn scalar(&self) -> ScalarKind {
+        self.scalar
+    }
+}
+
+/// Rows and columns are counted in 31 bits on the device, products of an order and a panel's width too.
+const MOST_ROWS: usize = 1 << 24;
+
+/// Bytes of a scalar.
+pub(crate) fn scalar_bytes(scalar: ScalarKind) -> usize {
+    match scalar {
+        ScalarKind::F32 => 4,
+        ScalarKind::F64 | ScalarKind::C32 => 8,
+        ScalarKind::C64 => 16,
+    }
+}
+
+/// Threads of a warp.
+pub(crate) const WARP: usize = 32;
+
+/// Blocks that fit a multiprocessor, by registers and threads, as the compiler is told: it then spends no more registers than that.
+fn resident_blocks(threads: usize, registers: usize, limits: &Limits) -> usize {
+    let by_registers = limits.registers_per_multiprocessor as usize / (threads * registers.next_multiple_of(8));
+    let by_threads = limits.threads_per_multiprocessor as usize / threads;
+    by_registers.min(by_threads).clamp(1, limits.blocks_per_multiprocessor as usize)
+}
+
+impl Plan for CudaPlan {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn arithmetic(&self) -> &str {
+        &self.arithmetic
+    }
+}
+
+impl fmt::Display for CudaPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} n={} ({})", self.name, self.scalar, self.order, self.arithmetic)?;
+        if let Some(getrf) = &self.getrf {
+            write!(f, "; getrf {getrf}")?;
+        }
+        if let Some(getri) = &self.getri {
+            write!(f, "; getri {getri}")?;
+        }
+        if let Some(getrs) = &self.getrs {
+            write!(f, "; getrs {getrs}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

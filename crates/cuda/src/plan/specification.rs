@@ -1,0 +1,92 @@
+//! From a plan to the kernels it needs, as text and constants.
+
+use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
+
+use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, Interchange, Looking, Search};
+use crate::kernel::source::{KernelSource, Specification};
+use crate::kernels;
+
+impl CudaPlan {
+    /// Every kernel that a run of `problem` launches; each symbol is there once.
+    pub fn specifications(&self, problem: &Problem) -> Vec<Specification> {
+        let (operation, from_factors) = (problem.operation(), problem.source() == SourceKind::Factors);
+        let plain = |source, entry| specification(source, entry, self.scalar());
+        let mut all = Vec::new();
+        if let Some(getrf) = &self.getrf {
+            // Only a factorisation leaves its factors with the caller; others have theirs in the workspace, column-major.
+            let unit_out = operation != Operation::Factorize || unit_rows(problem.out());
+            all.push(getrf_specification(getrf, self.scalar(), unit_rows(problem.a()), unit_out));
+        }
+        if from_factors && matches!(operation, Operation::Invert | Operation::Solve) {
+            all.push(plain(kernels::PERMUTATION, "permutation"));
+        }
+        if let Some(getri) = &self.getri {
+            let unit_out = !getri.direct || unit_rows(problem.out());
+            all.extend(getri_specifications(getri, self.scalar(), unit_out));
+            if !getri.direct {
+                all.push(plain(kernels::PERMUTATION, "lacpy"));
+            }
+        }
+        if let Some(getrs) = &self.getrs {
+            all.push(plain(kernels::GETRS, "getrs").define("BATCHLA_COLUMNS", getrs.columns));
+            all.push(plain(kernels::OUTCOME, "fill_failed"));
+        }
+        if self.getrs.is_some() || (from_factors && operation == Operation::Determinant) {
+            all.push(plain(kernels::OUTCOME, "spread"));
+        }
+        if problem.extras().determinant {
+            all.push(plain(kernels::DET, "determinant"));
+        }
+        if problem.extras().condition {
+            all.push(plain(kernels::DET, "lange"));
+        }
+        all
+    }
+}
+
+/// Whether neighbours in a column are neighbours in memory.
+fn unit_rows(layout: &BatchLayout) -> bool {
+    layout.strides().row == 1
+}
+
+fn specification(source: KernelSource, entry: &str, scalar: ScalarKind) -> Specification {
+    let scalar = match scalar {
+        ScalarKind::F32 => 0,
+        ScalarKind::F64 => 1,
+        ScalarKind::C32 => 2,
+        ScalarKind::C64 => 3,
+    };
+    // Products are fused where the source says so, and nowhere else: the bits are the source's.
+    Specification::new(source, entry).define("BATCHLA_SCALAR", scalar).option("--fmad=false")
+}
+
+fn getrf_specification(plan: &GetrfPlan, scalar: ScalarKind, unit_in: bool, unit_out: bool) -> Specification {
+    let interchange = match plan.interchange {
+        Interchange::Serial => 1,
+        Interchange::Grouped => 2,
+        Interchange::Delayed => 3,
+    };
+    specification(kernels::GETRF, "getrf", scalar)
+        .define("BATCHLA_NB", plan.panel)
+        .define("BATCHLA_THREADS", plan.threads)
+        .define("BATCHLA_ROWS", plan.rows)
+        .define("BATCHLA_TEAMS", plan.teams)
+        .define("BATCHLA_BLOCKS", plan.blocks)
+        .define("BATCHLA_SEARCH_TREE", u8::from(plan.search == Search::Tree))
+        .define("BATCHLA_RIGHT_LOOKING", u8::from(plan.looking == Looking::Right))
+        .define("BATCHLA_INTERCHANGE", interchange)
+        .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
+        .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
+}
+
+fn getri_specifications(plan: &GetriPlan, scalar: ScalarKind, unit_out: bool) -> [Specification; 2] {
+    ["trtri", "getri"].map(|entry| {
+        specification(kernels::GETRI, entry, scalar)
+            .define("BATCHLA_NB", plan.block)
+            .define("BATCHLA_THREADS", plan.thread_class())
+            .define("BATCHLA_ROWS", plan.rows)
+            .define("BATCHLA_BLOCKS", plan.blocks)
+            .define("BATCHLA_TIMELY", u8::from(plan.correction == Correction::Timely))
+            .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
+    })
+}

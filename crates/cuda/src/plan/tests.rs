@@ -1,0 +1,128 @@
+use batchla_core::{BatchLayout, ErrorKind, Transpose};
+
+use super::*;
+
+const SCALARS: [ScalarKind; 4] = [ScalarKind::F32, ScalarKind::F64, ScalarKind::C32, ScalarKind::C64];
+
+fn problem(scalar: ScalarKind, operation: Operation, source: SourceKind, order: usize, batch: usize) -> Problem {
+    fn of<T: batchla_core::Scalar>(operation: Operation, source: SourceKind, order: usize, batch: usize) -> Problem {
+        let a = BatchLayout::column_major(batch, order, order).unwrap();
+        match operation {
+            Operation::Factorize => Problem::factorize::<T>(source, a, a),
+            Operation::Invert => Problem::invert::<T>(source, a, a),
+            Operation::Solve => {
+                let x = BatchLayout::column_major(batch, order, 3).unwrap();
+                Problem::solve::<T>(source, a, None, x, Transpose::None)
+            }
+            _ => Problem::determinant::<T>(source, a),
+        }
+        .unwrap()
+    }
+    match scalar {
+        ScalarKind::F32 => of::<f32>(operation, source, order, batch),
+        ScalarKind::F64 => of::<f64>(operation, source, order, batch),
+        ScalarKind::C32 => of::<batchla_core::Complex<f32>>(operation, source, order, batch),
+        ScalarKind::C64 => of::<batchla_core::Complex<f64>>(operation, source, order, batch),
+    }
+}
+
+fn choose(problem: &Problem, plan: Option<&str>, architecture: &str) -> Result<CudaPlan, Error> {
+    let options = plan.map_or(Options::default(), |name| Options::default().with_plan(name));
+    CudaPlan::choose(problem, &options, &Limits::preset(architecture).unwrap())
+}
+
+#[test]
+fn every_family_serves_every_order_type_and_architecture() {
+    for architecture in Limits::PRESETS {
+        let limits = Limits::preset(architecture).unwrap();
+        for scalar in SCALARS {
+            for order in [0, 1, 2, 31, 32, 33, 64, 127, 190, 256, 512, 1000, 1024, 1025, 2048, 2500] {
+                for name in CudaPlan::NAMES {
+                    let problem = problem(scalar, Operation::Invert, SourceKind::Matrix, order, 10);
+                    let plan = choose(&problem, Some(name), architecture).unwrap();
+                    let (getrf, getri) = (plan.getrf.clone().unwrap(), plan.getri.clone().unwrap());
+                    assert!(getrf.rows == 0 || getrf.rows * getrf.threads >= order, "{plan}");
+                    assert!(getrf.threads * getrf.teams <= limits.threads_per_block as usize, "{plan}");
+                    assert!(getrf.dynamic_shared_bytes <= limits.shared_bytes_per_block as usize, "{plan}");
+                    let all = getri.shared_bytes(scalar, order, order);
+                    assert!(all <= limits.shared_bytes_per_block as usize, "{plan}: {all}");
+                    assert!(getri.separate || getri.rows * getri.threads >= order, "{plan}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_batch_does_not_choose_the_plan() {
+    for scalar in SCALARS {
+        for operation in [Operation::Factorize, Operation::Invert, Operation::Solve, Operation::Determinant] {
+            let of =
+                |batch| choose(&problem(scalar, operation, SourceKind::Matrix, 100, batch), None, "sm_90").unwrap();
+            assert_eq!(of(1), of(100_000));
+        }
+    }
+}
+
+#[test]
+fn the_planner_never_chooses_a_plan_made_for_comparison() {
+    for order in [1, 33, 190, 3000] {
+        let plan =
+            choose(&problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, order, 1), None, "sm_90").unwrap();
+        assert_eq!(plan.name(), "left-looking");
+    }
+}
+
+#[test]
+fn numbers_can_be_forced_and_are_held_against_the_gpu() {
+    let problem = problem(ScalarKind::F64, Operation::Factorize, SourceKind::Matrix, 100, 1);
+    let plan = choose(&problem, Some("left-looking:panel=14,threads=64,rows=2"), "sm_90").unwrap();
+    let getrf = plan.getrf.unwrap();
+    assert_eq!((getrf.panel, getrf.threads, getrf.rows), (14, 64, 2));
+    for bad in [
+        "left-looking:threads=64,rows=1",
+        "left-looking:panel=0",
+        "left-looking:panel",
+        "left-looking:panels=3",
+        "abacus",
+        "left-looking:teams=2",
+        "shared-panel:threads=33",
+    ] {
+        let error = choose(&problem, Some(bad), "sm_90").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{bad}");
+        let rejection = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Rejection>());
+        assert_eq!(rejection.map(|rejection| rejection.plan.as_str()), Some(bad));
+    }
+}
+
+#[test]
+fn orders_beyond_shared_memory_are_refused_with_the_limit() {
+    let problem = problem(ScalarKind::C64, Operation::Factorize, SourceKind::Matrix, 100_000, 1);
+    let error = choose(&problem, None, "sm_80").unwrap_err();
+    assert!(error.to_string().contains("shared memory"), "{error}");
+}
+
+#[test]
+fn a_plan_prints_as_one_line_with_its_numbers() {
+    let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 128, 1);
+    let line = choose(&problem, None, "sm_90").unwrap().to_string();
+    assert!(!line.contains('\n') && line.contains("cuda-fused-f64") && line.contains("panel="), "{line}");
+}
+
+#[test]
+fn each_problem_names_its_kernels_once() {
+    for (operation, source, wanted) in [
+        (Operation::Factorize, SourceKind::Matrix, vec!["getrf"]),
+        (Operation::Invert, SourceKind::Matrix, vec!["getrf", "trtri", "getri"]),
+        (Operation::Invert, SourceKind::Factors, vec!["permutation", "trtri", "getri"]),
+        (Operation::Solve, SourceKind::Matrix, vec!["getrf", "getrs", "fill_failed", "spread"]),
+        (Operation::Solve, SourceKind::Factors, vec!["permutation", "getrs", "fill_failed", "spread"]),
+        (Operation::Determinant, SourceKind::Matrix, vec!["getrf", "determinant"]),
+        (Operation::Determinant, SourceKind::Factors, vec!["spread", "determinant"]),
+    ] {
+        let problem = problem(ScalarKind::F64, operation, source, 8, 1);
+        let plan = choose(&problem, None, "sm_90").unwrap();
+        let all = plan.specifications(&problem);
+        assert_eq!(all.iter().map(|one| one.entry()).collect::<Vec<_>>(), wanted);
+    }
+}

@@ -1,0 +1,50 @@
+//! The conformance suite on a real GPU. Without one every test says `skipped` and why; `BATCHLA_REQUIRE=cuda` makes that a failure.
+#![cfg(feature = "driver")]
+
+use std::sync::{Mutex, PoisonError};
+
+use batchla_core::{Complex, Error, Options};
+use batchla_cuda::{Cuda, Device};
+use batchla_testkit::{Scope, conformance};
+
+/// One device for all tests, a stream for each.
+fn gpu() -> Result<Cuda, Error> {
+    static DEVICE: Mutex<Option<Device>> = Mutex::new(None);
+    let mut device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    if device.is_none() {
+        *device = Some(Device::open(0)?);
+    }
+    device.as_ref().map_or_else(Cuda::new, Cuda::on)
+}
+
+conformance!(cuda_f32, f32, Scope::FULL, gpu());
+conformance!(cuda_f64, f64, Scope::FULL, gpu());
+conformance!(cuda_c32, Complex<f32>, Scope::FULL, gpu());
+conformance!(cuda_c64, Complex<f64>, Scope::FULL, gpu());
+
+/// Forces every family of plans on every check, at the orders where warps and panels begin and end.
+macro_rules! forced {
+    ($($module:ident $plan:literal;)*) => {$(
+        mod $module {
+            use super::*;
+
+            conformance!(cuda_f32, f32, Scope::QUICK, gpu(), Options::default().with_plan($plan));
+            conformance!(cuda_f64, f64, Scope::QUICK, gpu(), Options::default().with_plan($plan));
+            conformance!(cuda_c32, Complex<f32>, Scope::QUICK, gpu(), Options::default().with_plan($plan));
+            conformance!(cuda_c64, Complex<f64>, Scope::QUICK, gpu(), Options::default().with_plan($plan));
+        }
+    )*};
+}
+
+forced! {
+    shared_panel "shared-panel";
+    tree_search "tree-search";
+    interchange_serial "interchange-serial";
+    interchange_grouped "interchange-grouped";
+    right_looking "right-looking";
+    timely "timely";
+    static_resources "static";
+    dynamic_resources "dynamic";
+    wide_panel "left-looking:panel=14,inverse-block=20";
+    two_rows "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5";
+}
