@@ -50,6 +50,19 @@ impl Device {
         Ok(device)
     }
 
+    /// Whether an error of [`Device::open`] says that this machine shows no GPU, rather than that there is something that does not work:
+    /// a driver that is too old or fails, a GPU that another process has for itself.
+    pub fn is_absent(error: &Error) -> bool {
+        use libloading::Error as Loader;
+        let source = std::error::Error::source(error);
+        let says_absent = source.and_then(|source| source.downcast_ref()).is_none_or(DriverError::is_absence);
+        // A library that lacks a function is there.
+        let lacks = |error: &Loader| matches!(error, Loader::DlSym { .. } | Loader::GetProcAddress { .. });
+        error.kind() == ErrorKind::Unavailable
+            && says_absent
+            && !source.and_then(|source| source.downcast_ref()).is_some_and(lacks)
+    }
+
     /// What the GPUs that the driver shows are, by their ordinals. Takes no memory of them.
     ///
     /// # Errors

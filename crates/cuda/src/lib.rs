@@ -4,8 +4,11 @@
 //!
 //! | step | question | file |
 //! | --- | --- | --- |
-//! | 5 | where is the machine code? | `kernel/source.rs` (text, constants, digest), `kernel/cache.rs` (memory, then disk, then compiler), `kernel/disk.rs`, `kernel/nvrtc.rs` |
-//! | 6 | run it | `kernel/launch.rs`, on `stream.rs`; captured, `graph.rs`; timed, `event.rs` |
+//! | 3 | which problem? | `batchla_core`'s `Problem`; `backend.rs` prepares it |
+//! | 4 | which kernel, which numbers? | `plan/` (`getrf.rs`, `getri.rs`, `getrs.rs`; forced, `request.rs`), from `limits.rs`; the kernels that a plan needs, with their constants, `plan/specification.rs`; their text, `kernels.rs` and `kernels/`; scratch memory, `workspace.rs` |
+//! | 5 | where is the machine code? | `kernel/source.rs` (text, constants, digest), `kernel/cache.rs` (memory, then disk, then compiler), `kernel/disk.rs`, `kernel/nvrtc/` |
+//! | 6 | run it | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`: which steps, in which order; `factors.rs`, what they start from; `run.rs`, a step each, in parts that fit `workspace.rs`; `operand.rs`, where a kernel finds a batch; `kernel/launch.rs`, on `stream.rs`; captured, `graph.rs`; timed, `event.rs` |
+//! | 7 | how did each matrix fare? | outcome words, written by the kernels; `batchla_core`'s `Report` reads them when asked |
 //! | – | where do numbers lie? | `memory.rs`, `pinned.rs`; to the host and back by `staging.rs` |
 //! | – | which GPU? | `device.rs`, what it offers in `limits.rs`, the driver behind it in `driver/` |
 //!

@@ -48,3 +48,19 @@ forced! {
     wide_panel "left-looking:panel=14,inverse-block=20";
     two_rows "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5";
 }
+
+/// Few and small matrices, for memory and race checkers, under which a kernel takes a hundred times as long.
+mod sanitized {
+    use super::*;
+
+    const SCOPE: Scope =
+        Scope { name: "sanitized", orders: &[1, 2, 5, 17, 33, 65], thorough: 5, many: None, huge: None };
+
+    conformance!(cuda_f32, f32, SCOPE, gpu());
+    conformance!(cuda_f64, f64, SCOPE, gpu());
+    conformance!(cuda_c32, Complex<f32>, SCOPE, gpu());
+    conformance!(cuda_c64, Complex<f64>, SCOPE, gpu());
+    conformance!(cuda_tree_search, f64, SCOPE, gpu(), Options::default().with_plan("tree-search"));
+    conformance!(cuda_right_looking, f64, SCOPE, gpu(), Options::default().with_plan("right-looking"));
+    conformance!(cuda_timely, f64, SCOPE, gpu(), Options::default().with_plan("timely"));
+}

@@ -10,6 +10,10 @@ pub mod code {
     pub const INVALID_VALUE: u32 = 1;
     /// Memory is exhausted.
     pub const OUT_OF_MEMORY: u32 = 2;
+    /// The library is a stand-in to link with, not a driver.
+    pub const STUB_LIBRARY: u32 = 34;
+    /// The driver is older than what it is asked for.
+    pub const INSUFFICIENT_DRIVER: u32 = 35;
     /// There is no GPU, or none is visible.
     pub const NO_DEVICE: u32 = 100;
     /// The image holds no code for this GPU.
@@ -48,6 +52,11 @@ impl DriverError {
     /// Whether the device's context is lost for this process.
     pub fn is_sticky(&self) -> bool {
         matches!(self.code, 4 | 214 | 220 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721)
+    }
+
+    /// Whether it says that there is no GPU, rather than one that does not work.
+    pub fn is_absence(&self) -> bool {
+        matches!(self.code, code::STUB_LIBRARY | code::NO_DEVICE)
     }
 
     /// What sort of error this is.
@@ -106,6 +115,9 @@ mod tests {
         ] {
             assert_eq!(error(code).kind(), kind, "{code}");
         }
+        let absent = |code| crate::device::Device::is_absent(&error(code).into_error("open device"));
+        assert!(absent(code::NO_DEVICE) && absent(code::STUB_LIBRARY));
+        assert!([code::INSUFFICIENT_DRIVER, 46, 802, 803, 999].into_iter().all(|code| !absent(code)));
         assert!(error(719).is_sticky() && !error(code::OUT_OF_MEMORY).is_sticky());
     }
 }

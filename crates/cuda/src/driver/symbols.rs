@@ -72,7 +72,7 @@ symbols! {
     cuMemFreeAsync(CUdeviceptr, CUstream);
     cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
     cuMemFreeHost(*mut c_void);
-    cuPointerGetAttribute(*mut c_void, sys::CUpointer_attribute, CUdeviceptr);
+    cuPointerGetAttributes(c_uint, *mut sys::CUpointer_attribute, *mut *mut c_void, CUdeviceptr);
     cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
     cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
     cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, usize, CUstream);
@@ -153,6 +153,7 @@ mod tests {
             "{text}"
         );
         assert!(std::error::Error::source(&error).is_some(), "the loader's own words are kept");
+        assert!(crate::device::Device::is_absent(&error), "{error}");
     }
 
     #[cfg(target_os = "linux")]
@@ -163,5 +164,6 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("libm.so.6 has no function cuInit"), "{error}");
         assert!(error.advice().contains("update"), "{error}");
+        assert!(!crate::device::Device::is_absent(&error), "an old driver is not none");
     }
 }

@@ -19,6 +19,21 @@ __device__ inline void solve_rows(Team& team, int buffer, int lane) {
     }
 }
 
+// Columns of the streamed part that are fetched at a time; two such fetches are under way, or one that is all of it.
+constexpr int AHEAD = BATCHLA_AHEAD;
+constexpr int BUFFERS = AHEAD < NB ? 2 : 1;
+
+// The next columns of block `q`, from its column `first` on, of the rows below it.
+template <class M>
+__device__ void fetch_columns(Scalar (&left)[ROWS > 0 ? ROWS : 1][AHEAD], M lu, int order, int q, int first, int tid) {
+    UNROLL for (int r = 0; r < ROWS; ++r) {
+        const int i = tid + r * THREADS;
+        const bool below = i >= q + NB && i < order;
+        UNROLL for (int k = 0; k < AHEAD; ++k)
+            left[r][k] = below && first + k < NB ? *lu.at(i, q + first + k) : zero<Scalar>();
+    }
+}
+
 // panel -= L[:, q .. q + NB] U[q .. q + NB, panel]. Stores those rows of U (columns `column` .. `column + width`), which are then
 // final; the panel's own copies of them are not used again. Returns whether one of them is not finite.
 template <class P, class M>
@@ -36,14 +51,10 @@ __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, i
         UNROLL for (int e = first; e < NB * NB; e += step)
             if (e % NB > e / NB) team.diagonal[e / NB][e % NB] = *lu.at(q + e % NB, q + e / NB);
     }
-    // The streamed part, fetched while the rows of U are made.
-    Scalar left[ROWS > 0 ? ROWS : 1][NB];
-    if (ROWS > 0) {
-        UNROLL for (int r = 0; r < ROWS; ++r) {
-            const int i = tid + r * THREADS;
-            const bool below = i >= q + NB && i < order;
-            UNROLL for (int k = 0; k < NB; ++k) left[r][k] = below ? *lu.at(i, q + k) : zero<Scalar>();
-        }
+    // The streamed part: its first columns are fetched while the rows of U are made.
+    Scalar left[BUFFERS][ROWS > 0 ? ROWS : 1][AHEAD];
+    if constexpr (ROWS > 0) {
+        UNROLL for (int part = 0; part < BUFFERS; ++part) fetch_columns(left[part], lu, order, q, part * AHEAD, tid);
     }
     if (ROWS_IN_ONE_WARP) {
         if (tid / LANES == owner) {
@@ -70,11 +81,17 @@ __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, i
             UNROLL for (int k = 0; k < NB; ++k) {
                 UNROLL for (int c = 0; c < PACKS; ++c) {
                     Pack u = *reinterpret_cast<const Pack*>(&team.upper[buffer][k][c * Pack::LENGTH]);
-                    UNROLL for (int s = 0; s < Pack::LENGTH; ++s)
+                    UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
+                        const int j = c * Pack::LENGTH + s;
                         UNROLL for (int r = 0; r < panel.rows(); ++r)
-                            if (c * Pack::LENGTH + s < NB)
-                                panel.at(r, c * Pack::LENGTH + s, tid) =
-                                    subtract_product(panel.at(r, c * Pack::LENGTH + s, tid), left[r][k], u.value[s]);
+                            if (j < NB)
+                                panel.at(r, j, tid) =
+                                    subtract_product(panel.at(r, j, tid), left[k / AHEAD % BUFFERS][r][k % AHEAD], u.value[s]);
+                    }
+                }
+                if constexpr (ROWS > 0) {
+                    const int next = k + 1 + (BUFFERS - 1) * AHEAD;
+                    if ((k + 1) % AHEAD == 0 && next < NB) fetch_columns(left[k / AHEAD % BUFFERS], lu, order, q, next, tid);
                 }
             }
         }
@@ -82,10 +99,11 @@ __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, i
         for (int r = 0; r < panel.rows(); ++r) {
             const int i = tid + r * THREADS;
             if (i < q + NB || i >= order) continue;
-            UNROLL for (int k = 0; k < NB; ++k) left[0][k] = *lu.at(i, q + k);
+            Scalar row[NB];
+            UNROLL for (int k = 0; k < NB; ++k) row[k] = *lu.at(i, q + k);
             UNROLL for (int c = 0; c < NB; ++c) {
                 Scalar x = panel.at(r, c, tid);
-                UNROLL for (int k = 0; k < NB; ++k) x = subtract_product(x, left[0][k], team.upper[buffer][k][c]);
+                UNROLL for (int k = 0; k < NB; ++k) x = subtract_product(x, row[k], team.upper[buffer][k][c]);
                 panel.at(r, c, tid) = x;
             }
         }

@@ -45,6 +45,8 @@ pub struct GetrfPlan {
     pub threads: usize,
     /// Rows of the panel that a thread holds in registers; 0: the panel lies in shared memory.
     pub rows: usize,
+    /// Columns of the streamed part that are fetched at a time.
+    pub ahead: usize,
     /// Matrices a block.
     pub teams: usize,
     /// Blocks a multiprocessor that the compiler leaves room for.
@@ -59,37 +61,47 @@ pub struct GetrfPlan {
     pub dynamic_shared_bytes: usize,
 }
 
-/// Up to which order, which panel, rows a thread and registers a thread are best.
+/// Up to which order, which panel, rows a thread, columns fetched at a time and registers a thread are best.
 struct Tuned {
     order: usize,
     panel: usize,
     rows: usize,
+    ahead: usize,
     registers: usize,
 }
 
-const fn tuned(order: usize, panel: usize, rows: usize, registers: usize) -> Tuned {
-    Tuned { order, panel, rows, registers }
+const fn tuned(order: usize, panel: usize, rows: usize, ahead: usize, registers: usize) -> Tuned {
+    Tuned { order, panel, rows, ahead, registers }
 }
 
-/// Measured on an H200, 2026-11-20, batches of 10 000 (256: 4 000, 512: 1 000, 1024: 200).
+/// Measured on an H200, 2026-11-20, batches of 10 000 (256: 4 000, 512: 1 000, 1024: 200); beyond 1024 by extension.
 fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
-        tuned(32, 16, 1, 128),
-        tuned(48, 16, 2, 128),
-        tuned(128, 16, 1, 128),
-        tuned(1024, 8, 2, 128),
-        tuned(2048, 8, 4, 128),
+        tuned(32, 16, 1, 16, 128),
+        tuned(48, 8, 2, 8, 96),
+        tuned(64, 16, 2, 16, 168),
+        tuned(112, 8, 1, 8, 80),
+        tuned(160, 8, 2, 8, 96),
+        tuned(256, 16, 2, 16, 168),
+        tuned(1024, 16, 2, 4, 128),
+        tuned(2048, 8, 4, 8, 128),
     ];
     const F64: &[Tuned] = &[
-        tuned(32, 8, 1, 128),
-        tuned(48, 8, 2, 128),
-        tuned(112, 8, 1, 128),
-        tuned(1024, 8, 2, 128),
-        tuned(2048, 4, 4, 128),
+        tuned(32, 8, 1, 8, 128),
+        tuned(48, 8, 2, 8, 128),
+        tuned(112, 8, 1, 8, 128),
+        tuned(1024, 8, 2, 8, 128),
+        tuned(2048, 4, 4, 4, 128),
     ];
-    const C32: &[Tuned] = F64;
-    const C64: &[Tuned] =
-        &[tuned(32, 4, 1, 128), tuned(256, 8, 1, 168), tuned(1024, 4, 2, 128), tuned(2048, 2, 4, 128)];
+    const C32: &[Tuned] = &[tuned(160, 8, 1, 8, 128), tuned(1024, 8, 2, 8, 128), tuned(2048, 4, 4, 4, 128)];
+    const C64: &[Tuned] = &[
+        tuned(32, 4, 1, 4, 128),
+        tuned(112, 8, 1, 2, 168),
+        tuned(224, 8, 1, 8, 168),
+        tuned(512, 8, 2, 8, 255),
+        tuned(1024, 4, 2, 4, 128),
+        tuned(2048, 2, 4, 2, 128),
+    ];
     match scalar {
         ScalarKind::F32 => F32,
         ScalarKind::F64 => F64,
@@ -111,7 +123,8 @@ impl GetrfPlan {
     ) -> Result<Self, String> {
         let Family { looking, interchange, search, .. } = *family;
         let row = table(scalar).iter().find(|row| order <= row.order && !family.shared_panel);
-        let (mut panel, own_rows, registers) = row.map_or((8, 0, 128), |row| (row.panel, row.rows, row.registers));
+        let (mut panel, own_rows, ahead, registers) =
+            row.map_or((8, 0, 8, 128), |row| (row.panel, row.rows, row.ahead, row.registers));
         let rows = request.number_or("rows", 0..=8, own_rows)?;
         if rows == 0 {
             // In shared memory, as wide as it fits.
@@ -136,6 +149,7 @@ impl GetrfPlan {
             ));
         }
         let panel = if threads < WARP { panel.min(threads) } else { panel };
+        let ahead = request.number_or("ahead", 1..=64, ahead)?.min(panel);
         let tree = search == Search::Tree;
         let mut own_teams = if rows == 1 && order <= WARP && threads <= WARP { SMALL_BLOCK / threads } else { 1 };
         let least_teams = (WARP / threads).max(1);
@@ -169,7 +183,7 @@ impl GetrfPlan {
             ));
         }
         let dynamic_shared_bytes = Self::dynamic_bytes(panel, threads, rows, teams, scalar, order);
-        Ok(Self { panel, threads, rows, teams, blocks, looking, interchange, search, dynamic_shared_bytes })
+        Ok(Self { panel, threads, rows, ahead, teams, blocks, looking, interchange, search, dynamic_shared_bytes })
     }
 
     fn dynamic_bytes(
@@ -215,8 +229,8 @@ const STATIC_SHARED_BYTES: usize = 48 << 10;
 
 impl fmt::Display for GetrfPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, rows, teams, blocks, .. } = self;
-        write!(f, "panel={panel} threads={threads} rows={rows} teams={teams} blocks={blocks}")?;
+        let Self { panel, threads, rows, ahead, teams, blocks, .. } = self;
+        write!(f, "panel={panel} threads={threads} rows={rows} ahead={ahead} teams={teams} blocks={blocks}")?;
         write!(f, " {:?}/{:?}/{:?}", self.looking, self.interchange, self.search)
     }
 }

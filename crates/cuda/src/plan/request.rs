@@ -8,8 +8,9 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "panel",
+    "ahead",
     "rows",
     "threads",
     "teams",

@@ -70,6 +70,7 @@ fn getrf_specification(plan: &GetrfPlan, scalar: ScalarKind, unit_in: bool, unit
         .define("BATCHLA_NB", plan.panel)
         .define("BATCHLA_THREADS", plan.threads)
         .define("BATCHLA_ROWS", plan.rows)
+        .define("BATCHLA_AHEAD", plan.ahead)
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_SEARCH_TREE", u8::from(plan.search == Search::Tree))

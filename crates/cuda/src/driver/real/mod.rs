@@ -110,13 +110,17 @@ impl Driver for Real {
     }
 
     fn is_pinned(&self, host: *const u8) -> bool {
+        if self.current().is_err() {
+            return false;
+        }
         let mut kind: c_uint = 0;
-        let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        let mut attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        let mut place = (&raw mut kind).cast();
         let address = host as usize as u64;
-        // SAFETY: this attribute is a 32-bit number; any address may be asked about.
-        let known = self.current().is_ok()
-            && unsafe { (self.symbols.cuPointerGetAttribute)((&raw mut kind).cast(), attribute, address) } == 0;
-        known && kind == sys::CUmemorytype::CU_MEMORYTYPE_HOST as c_uint
+        // SAFETY: one attribute, a 32-bit number, and its place. Any address may be asked about: unlike the call for a single attribute, this one
+        // is no error for ordinary memory, whose kind it leaves zero.
+        let asked = unsafe { (self.symbols.cuPointerGetAttributes)(1, &raw mut attribute, &raw mut place, address) };
+        asked == 0 && kind == sys::CUmemorytype::CU_MEMORYTYPE_HOST as c_uint
     }
 
     unsafe fn copy_to_device(

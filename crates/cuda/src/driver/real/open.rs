@@ -8,7 +8,7 @@ use cudarc::driver::sys::{self, CUcontext, CUdevice, CUdevice_attribute, CUresul
 
 use super::call;
 use crate::driver::symbols::{CANDIDATES, Symbols};
-use crate::driver::{DriverError, DriverResult};
+use crate::driver::{DriverError, DriverResult, code};
 use crate::limits::Limits;
 
 /// The oldest CUDA that a driver must support.
@@ -124,7 +124,13 @@ fn old_enough(version: u32) -> Result<(), Error> {
         "open device",
         format!("the NVIDIA driver supports CUDA {major}.{minor}, and CUDA 12.0 is needed"),
     )
-    .advise("update the NVIDIA driver to 525 or newer"))
+    .advise("update the NVIDIA driver to 525 or newer")
+    .caused_by(DriverError {
+        call: "cuDriverGetVersion",
+        code: code::INSUFFICIENT_DRIVER,
+        name: "CUDA_ERROR_INSUFFICIENT_DRIVER".into(),
+        text: format!("version {version}").into(),
+    }))
 }
 
 fn one_of(ordinal: usize, count: usize) -> Result<c_int, Error> {
@@ -218,6 +224,7 @@ impl Drop for Real {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Device;
 
     #[test]
     fn too_old_a_driver_is_named_with_what_is_needed() {
@@ -225,6 +232,7 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("supports CUDA 11.8, and CUDA 12.0 is needed"), "{error}");
         assert!(error.advice().contains("525"), "{error}");
+        assert!(!Device::is_absent(&error), "a GPU behind an old driver is not none");
         assert!(old_enough(12_000).is_ok() && old_enough(13_000).is_ok());
     }
 
@@ -240,5 +248,6 @@ mod tests {
             assert!(error.to_string().contains(words) && error.advice().contains("nvidia-smi"), "{error}");
         }
         assert_eq!(one_of(7, 8).unwrap(), 7);
+        assert!(Device::is_absent(&one_of(0, 0).unwrap_err()));
     }
 }

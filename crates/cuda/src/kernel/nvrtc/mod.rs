@@ -3,7 +3,7 @@
 mod library;
 mod program;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use batchla_core::Error;
@@ -60,6 +60,17 @@ impl LazyNvrtc {
     /// The newest of this machine: where the loader looks, then in `CUDA_HOME`, `CUDA_PATH` and the usual folder.
     pub fn newest() -> Self {
         Self::new(&crate::environment::Environment::read().toolkits, Preference::Newest)
+    }
+
+    /// The newest of one folder, whatever else this machine has.
+    ///
+    /// ```
+    /// use batchla_cuda::{Compiler, LazyNvrtc};
+    /// assert!(LazyNvrtc::in_folder("/no/such/folder").version().is_err());
+    /// ```
+    pub fn in_folder(folder: impl AsRef<Path>) -> Self {
+        let names = Preference::Newest.names().iter();
+        Self { candidates: names.map(|name| folder.as_ref().join(name)).collect(), loaded: Mutex::default() }
     }
 
     pub(crate) fn new(toolkits: &[PathBuf], preference: Preference) -> Self {
@@ -126,6 +137,25 @@ mod tests {
         assert!(image.bytes.starts_with(b"\x7fELF"), "not a CUBIN");
         assert!(image.bytes.windows(5).any(|window| window == b"scale"), "no symbol in it");
         assert!(nvrtc.version().unwrap().starts_with("NVRTC 1"));
+    }
+
+    #[test]
+    fn a_compiler_of_a_folder_is_that_folders_or_none() {
+        let error = LazyNvrtc::in_folder("/no/such/folder").version().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("/no/such/folder"), "{error}");
+        let Some(found) = nvrtc() else { return };
+        let path = found.get().unwrap().path.clone();
+        let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) else { return };
+        assert_eq!(LazyNvrtc::in_folder(folder).version().unwrap(), found.version().unwrap());
+    }
+
+    #[test]
+    fn what_the_assembler_says_of_a_kernel_is_in_the_log() {
+        let Some(nvrtc) = nvrtc() else { return };
+        let log = nvrtc.compile(&scale().option("--ptxas-options=-v"), "sm_80").unwrap().log;
+        assert!(log.contains("Compiling entry function 'scale'") && log.contains("bytes spill stores"), "{log}");
+        assert!(log.contains(" registers"), "{log}");
     }
 
     #[test]
