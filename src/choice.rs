@@ -1,6 +1,7 @@
 //! Which backend to use, and why.
 
-use batchla_core::{Error, ErrorKind};
+use batchla_core::{Backend, Error, ErrorKind};
+use log::Level;
 
 use crate::any::AnyBackend;
 
@@ -10,6 +11,8 @@ const VARIABLE: &str = "BATCHLA_BACKEND";
 /// The names that [`backend`] takes in this build, best first.
 pub fn backends() -> &'static [&'static str] {
     &[
+        #[cfg(feature = "cuda")]
+        "cuda",
         #[cfg(feature = "cpu")]
         "cpu",
     ]
@@ -17,25 +20,35 @@ pub fn backends() -> &'static [&'static str] {
 
 /// The best backend of this machine, or the one that the environment variable `BATCHLA_BACKEND` names.
 ///
-/// [`AnyBackend::why`] says how it was chosen; so does the log, at level `info`.
+/// The best is a GPU that works, else the CPU. A GPU is tried before it is taken: one matrix of order 1 is factored on it, which finds out
+/// whether driver, compiler, memory and launches work, and takes a part of a second, some more the first time ever, when its kernel is
+/// compiled. So choose once, and clone.
+///
+/// [`AnyBackend::why`] says how it was chosen; so does the log: at level `info`, or `warn` where there is a GPU that cannot be used.
 ///
 /// # Errors
-/// [`ErrorKind::Argument`] where the variable names no backend, [`ErrorKind::Unavailable`] where the one it names, or every one, is not to be had.
+/// [`ErrorKind::Argument`] where the variable names no backend; [`ErrorKind::Unavailable`] where the one it names is not to be had, or what
+/// opening it reports; and where this build has no backend that works here.
 pub fn auto() -> Result<AnyBackend, Error> {
-    let chosen = match std::env::var(VARIABLE) {
-        Ok(name) if !name.is_empty() => backend(&name)?.because(format!("{VARIABLE}={name}")),
+    let (chosen, level) = match std::env::var(VARIABLE) {
+        Ok(name) if !name.is_empty() => (backend(&name)?.because(format!("{VARIABLE}={name}")), Level::Info),
         _ => best()?,
     };
-    log::info!("backend {}: {}", batchla_core::Backend::describe(&chosen), chosen.why());
+    log::log!(level, "backend {}: {}", chosen.describe(), chosen.why());
     Ok(chosen)
 }
 
 /// The backend of that name; see [`backends`].
 ///
+/// A GPU, the first that the driver shows, is opened but not tried: what else is missing, its compiler for one, is an error of the first problem
+/// prepared. Others are opened with `cuda::Device::open` and come in by `AnyBackend::new(Staged::new(Cuda::on(&device)?))`.
+///
 /// # Errors
-/// [`ErrorKind::Argument`] for a name that is none, [`ErrorKind::Unavailable`] where the backend is not to be had.
+/// [`ErrorKind::Argument`] for a name that is none; [`ErrorKind::Unavailable`] where the backend is not to be had; what the device reports.
 pub fn backend(name: &str) -> Result<AnyBackend, Error> {
     match name {
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(staged(batchla_cuda::Cuda::new()?)),
         #[cfg(feature = "cpu")]
         "cpu" => Ok(AnyBackend::new(batchla_cpu::Cpu::new())),
         _ => Err(Error::new(ErrorKind::Argument, "backend", format!("there is no backend {name:?} in this build"))
@@ -43,11 +56,35 @@ pub fn backend(name: &str) -> Result<AnyBackend, Error> {
     }
 }
 
-fn best() -> Result<AnyBackend, Error> {
+#[cfg(feature = "cuda")]
+fn staged(gpu: batchla_cuda::Cuda) -> AnyBackend {
+    AnyBackend::new(batchla_core::Staged::new(gpu))
+}
+
+/// The best backend, and how loudly to tell of it.
+#[cfg(feature = "cuda")]
+fn best() -> Result<(AnyBackend, Level), Error> {
+    match crate::gpu::working() {
+        Ok(gpu) => Ok((staged(gpu).because("a GPU that works"), Level::Info)),
+        Err(no_gpu) => without(no_gpu),
+    }
+}
+
+/// The best backend where there is no GPU.
+#[cfg(feature = "cuda")]
+fn without(no_gpu: crate::gpu::NoGpu) -> Result<(AnyBackend, Level), Error> {
+    if !backends().contains(&"cpu") {
+        return Err(no_gpu.into_error());
+    }
+    Ok((backend("cpu")?.because(no_gpu.to_string()), no_gpu.level()))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn best() -> Result<(AnyBackend, Level), Error> {
     match backends().first() {
-        Some(name) => Ok(backend(name)?.because("the best backend of this build")),
+        Some(name) => Ok((backend(name)?.because("the best backend of this build"), Level::Info)),
         None => Err(Error::new(ErrorKind::Unavailable, "backend", "this build has no backend")
-            .advise("switch on the feature cpu")),
+            .advise("switch on the feature cpu or cuda")),
     }
 }
 
@@ -60,5 +97,33 @@ mod tests {
         let error = backend("abacus").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument);
         assert!(backends().iter().all(|name| error.advice().contains(name)));
+    }
+
+    #[cfg(all(feature = "cuda", feature = "cpu"))]
+    #[test]
+    fn the_cpu_stands_in_for_a_gpu_that_is_missing_or_broken_and_names_the_error() {
+        use crate::gpu::NoGpu;
+        let error = || Error::new(ErrorKind::Device, "open device", "smoke rises");
+        for (no_gpu, level) in [(NoGpu::Absent(error()), Level::Info), (NoGpu::Broken(error()), Level::Warn)] {
+            let (chosen, told) = without(no_gpu).unwrap();
+            assert_eq!((chosen.name(), told), ("cpu", level));
+            assert!(
+                chosen.why().contains("GPU") && chosen.why().ends_with("open device: smoke rises"),
+                "{}",
+                chosen.why()
+            );
+        }
+    }
+
+    #[cfg(all(feature = "cuda", feature = "cpu"))]
+    #[test]
+    fn the_best_is_a_gpu_that_works_else_the_cpu() {
+        assert_eq!(backends(), ["cuda", "cpu"]);
+        let ((chosen, level), gpu) = (best().unwrap(), crate::gpu::working());
+        let expected = match &gpu {
+            Ok(_) => ("cuda", "a GPU that works".to_owned(), Level::Info),
+            Err(no_gpu) => ("cpu", no_gpu.to_string(), no_gpu.level()),
+        };
+        assert_eq!((chosen.name(), chosen.why().to_owned(), level), expected);
     }
 }

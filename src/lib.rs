@@ -14,8 +14,9 @@
 //! # Ok::<(), batchla::Error>(())
 //! ```
 //!
-//! - Backends: [`auto`] and [`backend`] give an [`AnyBackend`], chosen when the program runs; [`Cpu`] is one known when it is
-//!   compiled. Code that should run on any of them is generic: `fn f<B: BatchedInvert<f64>>(backend: &B)`.
+//! - Backends: [`auto`] and [`backend`] give an [`AnyBackend`], chosen when the program runs; [`Cpu`] and [`Cuda`] are known when
+//!   it is compiled. Code that should run on any of them is generic: `fn f<B: BatchedInvert<f64>>(backend: &B)`.
+//!   [`AnyBackend`] takes and gives host memory; with [`Cuda`] itself, data stays on the GPU.
 //! - Data: [`Batch`] owns, [`BatchRef`] and [`BatchMut`] borrow; [`BatchLayout`] says where elements lie. [`npy`] reads and
 //!   writes NumPy files.
 //! - Operations: [`BatchedFactorize`], [`BatchedInvert`], [`BatchedSolve`], [`BatchedDeterminant`].
@@ -23,10 +24,16 @@
 
 mod any;
 mod choice;
+#[cfg(feature = "cuda")]
+mod gpu;
 
 pub use batchla_core::*;
 #[cfg(feature = "cpu")]
 pub use batchla_cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub use batchla_cuda as cuda;
+#[cfg(feature = "cuda")]
+pub use batchla_cuda::Cuda;
 pub use batchla_npy as npy;
 
 pub use crate::any::AnyBackend;

@@ -11,6 +11,10 @@ conformance!(any_f64, f64, Scope::QUICK, batchla::auto());
 conformance!(any_c32, Complex<f32>, Scope::QUICK, batchla::backend("cpu"));
 conformance!(any_c64, Complex<f64>, Scope::QUICK, Ok(AnyBackend::new(Reference)));
 
+// Without a GPU these say `skipped`; `BATCHLA_REQUIRE=cuda` makes that a failure.
+conformance!(cuda_any_f32, f32, Scope::QUICK, batchla::backend("cuda"));
+conformance!(cuda_any_c64, Complex<f64>, Scope::QUICK, batchla::backend("cuda"));
+
 // Upload, run, download: here from host memory to host memory, which is how every device backend becomes an object.
 conformance!(staged_f64, f64, Scope::QUICK, Ok(AnyBackend::new(Staged::new(Reference))));
 conformance!(staged_c32, Complex<f32>, Scope::QUICK, Ok(Staged::new(Reference)));

@@ -1,6 +1,7 @@
 //! Which backend a command runs on.
 
-use batchla::{AnyBackend, Cpu, Error, ErrorKind};
+use batchla::cuda::Device;
+use batchla::{AnyBackend, Cpu, Cuda, Error, ErrorKind, Staged};
 use batchla_testkit::Reference;
 use clap::{Args, ValueEnum};
 
@@ -12,14 +13,20 @@ pub(crate) struct BackendChoice {
     backend: Name,
 
     /// Threads of the CPU backend [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "device")]
     threads: Option<usize>,
+
+    /// The GPU of the CUDA backend, by its number among those that CUDA_VISIBLE_DEVICES shows [default: 0]
+    #[arg(long, value_name = "N")]
+    device: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Name {
-    /// The best of this machine, or what the environment variable BATCHLA_BACKEND names
+    /// The best of this machine, a GPU before the CPU, or what the environment variable BATCHLA_BACKEND names
     Auto,
+    /// An NVIDIA GPU
+    Cuda,
     /// All cores, or as many threads as --threads says
     Cpu,
     /// Textbook loops on one thread: slow, to compare with
@@ -29,13 +36,17 @@ enum Name {
 impl BackendChoice {
     /// The backend that was asked for.
     pub(crate) fn backend(&self) -> Result<AnyBackend, Error> {
-        match (self.backend, self.threads) {
-            (Name::Auto, None) => batchla::auto(),
-            (Name::Auto, Some(threads)) => Ok(cpu(threads)?.because("a number of threads was asked for")),
-            (Name::Cpu, None) => batchla::backend("cpu"),
-            (Name::Cpu, Some(threads)) => cpu(threads),
-            (Name::Reference, None | Some(1)) => Ok(AnyBackend::new(Reference)),
-            (Name::Reference, Some(threads)) => {
+        match (self.backend, self.threads, self.device) {
+            (Name::Auto, None, None) => batchla::auto(),
+            (Name::Auto, Some(threads), _) => Ok(cpu(threads)?.because("a number of threads was asked for")),
+            (Name::Auto, None, Some(device)) => Ok(cuda(device)?.because("a GPU was asked for by number")),
+            (Name::Cuda, None, device) => cuda(device.unwrap_or(0)),
+            (Name::Cpu, None, None) => batchla::backend("cpu"),
+            (Name::Cpu, Some(threads), None) => cpu(threads),
+            (Name::Reference, None | Some(1), None) => Ok(AnyBackend::new(Reference)),
+            (Name::Cuda, Some(_), _) => Err(contradiction("--threads is for the CPU backend", "cpu")),
+            (Name::Cpu | Name::Reference, _, Some(_)) => Err(contradiction("--device is for the CUDA backend", "cuda")),
+            (Name::Reference, Some(threads), None) => {
                 let what = format!("the reference works on one thread, not on {threads}");
                 Err(Error::new(ErrorKind::Argument, "backend", what)
                     .advise("leave --threads out, or use --backend cpu"))
@@ -44,6 +55,14 @@ impl BackendChoice {
     }
 }
 
+fn contradiction(what: &str, name: &str) -> Error {
+    Error::new(ErrorKind::Argument, "backend", what).advise(format!("leave it out, or use --backend {name}"))
+}
+
 fn cpu(threads: usize) -> Result<AnyBackend, Error> {
     Ok(AnyBackend::new(Cpu::builder().threads(threads).build()?))
+}
+
+fn cuda(device: usize) -> Result<AnyBackend, Error> {
+    Ok(AnyBackend::new(Staged::new(Cuda::on(&Device::open(device)?)?)))
 }

@@ -55,6 +55,7 @@ Examples:
   batchla invert blocks.npy -o inverses.npy
   batchla invert blocks.npy -o inverses.npy --check --json
   batchla invert blocks.npy -o inverses.npy --backend cpu --threads 4
+  batchla invert blocks.npy -o inverses.npy --backend cuda --device 1
   python3 -c 'import numpy; numpy.save(\"a.npy\", numpy.random.rand(1000, 8, 8))'
 
 Exit code:

@@ -1,6 +1,7 @@
 //! The program `batchla`: batched linear algebra from files.
 
 mod backend;
+mod bench;
 mod invert;
 mod summary;
 
@@ -29,6 +30,7 @@ struct Program {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(bench::Bench),
     Invert(invert::Invert),
 }
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         }
     };
     let code = match program.command {
+        Command::Bench(bench) => bench.run(),
         Command::Invert(invert) => invert.run(),
     };
     code.unwrap_or_else(|error| {

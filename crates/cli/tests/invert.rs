@@ -31,13 +31,14 @@ impl Bench {
         names
     }
 
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_batchla"));
+        command.args(args).current_dir(self.0.path()).env_remove("BATCHLA_BACKEND");
+        command
+    }
+
     fn batchla(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_batchla"))
-            .args(args)
-            .current_dir(self.0.path())
-            .env_remove("BATCHLA_BACKEND")
-            .output()
-            .unwrap()
+        self.command(args).output().unwrap()
     }
 
     /// Runs with `--json` and gives exit code and summary.
@@ -235,6 +236,64 @@ fn what_cannot_be_inverted_is_refused_and_leaves_nothing_behind() {
     fs::write(bench.path("a.npy"), &whole[..whole.len() - 8]).unwrap();
     assert!(bench.error(&["invert", "a.npy", "-o", "x.npy"], &["a.npy", "x.npy"]).contains("ends early"));
     assert_eq!(fs::read(bench.path("x.npy")).unwrap(), b"precious");
+}
+
+#[test]
+fn a_gpu_inverts_or_the_error_says_what_is_missing() {
+    let bench = Bench::new();
+    let a = real_blocks::<f64>();
+    write(bench.path("a.npy"), &a).unwrap();
+    let plain = ["invert", "a.npy", "-o", "x.npy", "--check"];
+    let forced = bench.command(&plain).env("BATCHLA_BACKEND", "cuda").output().unwrap();
+    match batchla::Cuda::new() {
+        Ok(_) => {
+            let (code, summary) = bench.summary(&[&plain[..], &["--backend", "cuda", "--device", "0"]].concat());
+            assert_eq!((code, summary["regular"].as_u64()), (0, Some(a.batch() as u64)), "{summary}");
+            assert!(summary["backend"].as_str().unwrap().starts_with("cuda: GPU 0: "), "{summary}");
+            let text = String::from_utf8_lossy(&forced.stdout).into_owned();
+            assert!(forced.status.success() && text.contains("(BATCHLA_BACKEND=cuda)"), "{text}");
+        }
+        Err(missing) => {
+            let required = std::env::var("BATCHLA_REQUIRE").unwrap_or_default();
+            assert!(!required.split(',').any(|name| name == "cuda"), "{missing}");
+            let text = bench.error(&[&plain[..], &["--backend", "cuda"]].concat(), &["a.npy"]);
+            assert!(text.contains(&missing.to_string()) && text.contains("CPU backend"), "{text}");
+            assert_eq!((forced.status.code(), String::from_utf8(forced.stderr).unwrap()), (Some(1), text));
+        }
+    }
+}
+
+#[test]
+fn the_summary_says_why_its_backend_was_chosen() {
+    let bench = Bench::new();
+    write(bench.path("a.npy"), &real_blocks::<f64>()).unwrap();
+    let plain = ["invert", "a.npy", "-o", "x.npy"];
+    let chosen = |more: &[&str]| {
+        let (code, summary) = bench.summary(&[&plain, more].concat());
+        assert_eq!(code, 0, "{summary}");
+        let words = |key: &str| summary[key].as_str().unwrap().to_owned();
+        (words("backend").split(':').next().unwrap().to_owned(), words("chosen_because"))
+    };
+    let (name, why) = chosen(&[]);
+    assert!(why.contains("GPU") && (name == "cpu" || why == "a GPU that works"), "{name}: {why}");
+    assert_eq!(chosen(&["--backend", "cpu"]), ("cpu".into(), "it was asked for".into()));
+    assert_eq!(chosen(&["--threads", "2"]), ("cpu".into(), "a number of threads was asked for".into()));
+}
+
+#[test]
+fn a_gpu_is_chosen_by_number_for_the_gpu_backend_alone() {
+    let bench = Bench::new();
+    write(bench.path("a.npy"), &partly_failing()).unwrap();
+    let error = |more: &[&str]| bench.error(&[&["invert", "a.npy", "-o", "x.npy"], more].concat(), &["a.npy"]);
+    for backend in ["auto", "cuda"] {
+        let text = error(&["--device", "999", "--backend", backend]);
+        assert!(text.contains("there is no GPU 999") || text.contains("driver"), "{text}");
+    }
+    for backend in ["cpu", "reference"] {
+        assert!(error(&["--device", "0", "--backend", backend]).contains("--device is for the CUDA backend"));
+    }
+    assert!(error(&["--threads", "2", "--backend", "cuda"]).contains("--threads is for the CPU backend"));
+    assert!(error(&["--threads", "2", "--device", "0"]).contains("cannot be used with"));
 }
 
 #[cfg(unix)]

@@ -1,0 +1,238 @@
+//! One measurement: a contestant on a batch that lies on the device, and whether its result is right.
+
+use batchla_core::{
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, Error, ErrorKind, FactorizeArgs, InvertArgs, Memory,
+    Options, Prepared, ReportMut, Scalar, Source,
+};
+use batchla_cuda::{Cuda, DeviceArray, DeviceMemory};
+use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio};
+
+use crate::paper::{Contestant, Routine};
+use crate::peers::{Cublas, MATINV_ORDER, Operands};
+use crate::sample::Sample;
+
+/// Different matrices of a batch; the others repeat them. More would take longer to make than to factor.
+const DIFFERENT: usize = 64;
+/// Matrices of a batch whose result is checked.
+const CHECKED: usize = 4;
+const SEED: u64 = 2023;
+
+/// How long a contestant took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// The median of the repetitions.
+    pub median_ms: f64,
+    /// The shortest.
+    pub min_ms: f64,
+    /// By the median and the usual counts of operations.
+    pub gflops: f64,
+    /// The largest residual ratio of the matrices looked at.
+    pub residual: f64,
+    /// The plan with its numbers, for ours.
+    pub details: String,
+}
+
+/// A batch on the device with room for results: made once, for all contestants of an order.
+#[derive(Debug)]
+pub(crate) struct Arena<T: Scalar> {
+    gpu: Cuda,
+    routine: Routine,
+    order: usize,
+    batch: usize,
+    host: Batch<T>,
+    a: Batch<T, DeviceMemory>,
+    /// A copy of the matrices, made anew before each repetition; LU is done in its place.
+    work: Batch<T, DeviceMemory>,
+    /// Inverses; of no matrix for LU.
+    x: Batch<T, DeviceMemory>,
+    pivots: DeviceArray<u32>,
+    words: DeviceArray<u32>,
+}
+
+impl<T: Scalar> Arena<T> {
+    pub(crate) fn new(gpu: &Cuda, routine: Routine, order: usize, batch: usize) -> Result<Self, Error> {
+        let layout = |batch| BatchLayout::column_major(batch, order, order);
+        let host = Generator::Uniform.batch::<T>(layout(batch.min(DIFFERENT))?, SEED)?;
+        let block = gpu.to_device(&host)?;
+        let mut a = gpu.allocate_batch::<T>(layout(batch)?)?;
+        let (all, step) = (a.layout().span(), block.layout().span().max(1));
+        for first in (0..all).step_by(step) {
+            let count = step.min(all - first);
+            if let (Some(from), Some(to)) = (block.slice().part(0..count), a.slice_mut().part(first..first + count)) {
+                DeviceMemory::copy(from, to)?;
+            }
+        }
+        let inverses = if routine == Routine::Inverse { batch } else { 0 };
+        Ok(Self {
+            gpu: gpu.clone(),
+            routine,
+            order,
+            batch,
+            host,
+            a,
+            work: gpu.allocate_batch(layout(batch)?)?,
+            x: gpu.allocate_batch(layout(inverses)?)?,
+            pivots: gpu.allocate(batch * order)?,
+            words: gpu.allocate(batch)?,
+        })
+    }
+
+    /// Times a contestant; its time counts only if its results are right.
+    pub(crate) fn measure(
+        &mut self,
+        contestant: &Contestant,
+        cublas: Option<&Cublas>,
+        repetitions: usize,
+    ) -> Result<Timing, Error> {
+        if self.routine == Routine::Inverse {
+            // Nobody is given the inverses of the one before.
+            DeviceMemory::copy(self.a.slice(), self.x.slice_mut())?;
+        }
+        let (times, details) = match contestant {
+            Contestant::Plan(plan) => self.ours(plan, repetitions)?,
+            peer => {
+                let cublas = cublas.ok_or_else(|| unsupported("there is no cuBLAS"))?;
+                (self.peer(peer, cublas, repetitions)?, format!("cuBLAS {}", cublas.version()))
+            }
+        };
+        let residual = self.residual(*contestant == Contestant::Cublas)?;
+        if residual.is_nan() || residual >= LIMIT {
+            let what = format!("the result is wrong: residual ratio {residual:.1}, not below {LIMIT}");
+            return Err(Error::new(ErrorKind::Device, "measure", what).advise("do not use its time"));
+        }
+        let sample = Sample::of(&times).ok_or_else(|| unsupported("no repetition was asked for"))?;
+        let flops = self.routine.problem::<T>(self.batch, self.order)?.flops();
+        let gflops = flops / (sample.median * 1e6);
+        Ok(Timing { median_ms: sample.median, min_ms: sample.min, gflops, residual, details })
+    }
+
+    fn ours(&mut self, plan: &str, repetitions: usize) -> Result<(Vec<f64>, String), Error> {
+        let gpu = self.gpu.clone();
+        let problem = self.routine.problem::<T>(self.batch, self.order)?;
+        let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan))?;
+        let mut workspace = gpu.workspace(&prepared)?;
+        let times = self.repeat(repetitions, |arena| {
+            let report = ReportMut::new(arena.words.slice_mut());
+            if arena.routine == Routine::Lu {
+                let (source, mut lu) = (Source::InPlace, arena.work.view_mut());
+                let args = FactorizeArgs::new(&source, &mut lu, arena.pivots.slice_mut(), report);
+                gpu.run_factorize(&prepared, args, &mut workspace)
+            } else {
+                let (source, mut x) = (Source::Matrix(arena.work.view()), arena.x.view_mut());
+                gpu.run_invert(&prepared, InvertArgs::new(&source, &mut x, report), &mut workspace)
+            }
+        })?;
+        Ok((times, prepared.plan().to_string()))
+    }
+
+    fn peer(&mut self, peer: &Contestant, cublas: &Cublas, repetitions: usize) -> Result<Vec<f64>, Error> {
+        let small = *peer == Contestant::CublasMatinv;
+        if small && self.order > MATINV_ORDER {
+            return Err(unsupported(&format!("matinvBatched goes up to order {MATINV_ORDER}")));
+        }
+        let a = self.pointers(self.work.slice().as_raw())?;
+        let x = self.pointers(self.x.slice().as_raw())?;
+        self.repeat(repetitions, |arena| {
+            let operands = Operands {
+                scalar: T::KIND,
+                order: arena.order,
+                batch: arena.batch,
+                a: a.slice(),
+                x: x.slice(),
+                pivots: arena.pivots.slice(),
+                info: arena.words.slice(),
+            };
+            match arena.routine {
+                _ if small => cublas.matinv(&operands),
+                Routine::Lu => cublas.getrf(&operands),
+                Routine::Inverse => cublas.getrf(&operands).and_then(|()| cublas.getri(&operands)),
+            }
+        })
+    }
+
+    /// Pointers to the matrices of a batch, on the device, as pairs of words.
+    fn pointers(&self, first: u64) -> Result<DeviceArray<u32>, Error> {
+        let step = (self.order * self.order * size_of::<T>()) as u64;
+        let words: Vec<u32> = (0..self.batch as u64)
+            .map(|b| first + b * step)
+            .flat_map(|pointer| [pointer as u32, (pointer >> 32) as u32])
+            .collect();
+        let mut array = self.gpu.allocate(words.len())?;
+        self.gpu.write(&words, array.slice_mut())?;
+        Ok(array)
+    }
+
+    /// Milliseconds of each repetition, after one that is not counted. The copy before each is not timed, and while it runs the host queues
+    /// what is: short kernels are not measured by the host's speed.
+    fn repeat(
+        &mut self,
+        repetitions: usize,
+        mut run: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<Vec<f64>, Error> {
+        let stream = self.gpu.stream().clone();
+        let mut marks = Vec::new();
+        for _ in 0..=repetitions {
+            DeviceMemory::copy(self.a.slice(), self.work.slice_mut())?;
+            let start = stream.record()?;
+            run(self)?;
+            marks.push((start, stream.record()?));
+        }
+        stream.synchronize()?;
+        marks.iter().skip(1).map(|(start, end)| end.elapsed_ms(start).map(f64::from)).collect()
+    }
+
+    /// The largest residual ratio of a few matrices, from the first to the last.
+    fn residual(&self, one_based: bool) -> Result<f64, Error> {
+        let (n, square) = (self.order, self.order * self.order);
+        let result = if self.routine == Routine::Lu { &self.work } else { &self.x };
+        let mut one = Batch::<T>::zeros(BatchLayout::column_major(1, n, n)?)?;
+        let mut worst = 0.0f64;
+        for b in (0..CHECKED).map(|k| k * self.batch.saturating_sub(1) / (CHECKED - 1)) {
+            let mut pivots = vec![0; n];
+            let (Some(matrix), Some(exchanges)) =
+                (result.slice().part(b * square..(b + 1) * square), self.pivots.slice().part(b * n..(b + 1) * n))
+            else {
+                return Ok(f64::INFINITY);
+            };
+            DeviceMemory::read(matrix, one.as_mut_slice())?;
+            DeviceMemory::read(exchanges, &mut pivots)?;
+            pivots.iter_mut().for_each(|pivot: &mut u32| *pivot = pivot.wrapping_sub(u32::from(one_based)));
+            let (Some(a), Some(result)) = (self.host.view().matrix(b % DIFFERENT), one.view().matrix(0)) else {
+                return Ok(f64::INFINITY);
+            };
+            let ratio = match self.routine {
+                Routine::Lu => factorization_ratio(a, result, &pivots),
+                Routine::Inverse => inverse_ratio(a, result),
+            };
+            worst = worst.max(ratio);
+        }
+        Ok(worst)
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, "measure", what)
+}
+
+#[cfg(test)]
+mod tests {
+    use batchla_cuda::{Device, Limits};
+
+    use super::*;
+
+    #[test]
+    fn a_device_that_computes_nothing_gets_no_time() {
+        let (device, _) = Device::fake(Limits::preset("sm_90").unwrap()).unwrap();
+        let gpu = Cuda::on(&device).unwrap();
+        for routine in [Routine::Lu, Routine::Inverse] {
+            let mut arena = Arena::<f64>::new(&gpu, routine, 5, 130).unwrap();
+            let copy = gpu.to_host(&arena.a).unwrap();
+            assert_eq!(copy.get(129, 3, 4), arena.host.get(1, 3, 4));
+            let ours = Contestant::Plan("left-looking".to_owned());
+            let error = arena.measure(&ours, None, 2).unwrap_err();
+            assert!(error.to_string().contains("the result is wrong"), "{error}");
+            let error = arena.measure(&Contestant::Cublas, None, 2).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A figure as SVG: four panels, one a type, speed over order. (PNG would need fonts, which not every machine has.)
+
+use std::path::{Path, PathBuf};
+
+use batchla_core::{Error, ErrorKind, ScalarKind};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use crate::paper::{Figure, Shows};
+use crate::results::Results;
+
+const SIZE: (u32, u32) = (1200, 900);
+/// Told apart also by those who do not see all colours (Okabe, Ito 2002).
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+];
+
+/// Points of a curve, and how it is called.
+type Curve = (&'static str, Vec<(f64, f64)>);
+
+/// Draws a figure into a folder; none where nothing of it was measured.
+///
+/// # Errors
+/// [`ErrorKind::Io`].
+pub fn draw(figure: &Figure, results: &Results, folder: &Path) -> Result<Option<PathBuf>, Error> {
+    let scalars = results.scalars(figure.name);
+    if scalars.is_empty() {
+        return Ok(None);
+    }
+    let path = folder.join(format!("figure-{}.svg", figure.name));
+    paint(figure, results, &scalars, &path).map_err(|error| {
+        Error::new(ErrorKind::Io, "draw", format!("{} cannot be drawn: {error}", path.display()))
+            .advise("name another folder with --output")
+    })?;
+    Ok(Some(path))
+}
+
+fn paint(
+    figure: &Figure,
+    results: &Results,
+    scalars: &[ScalarKind],
+    path: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let root = SVGBackend::new(path, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let title = if figure.name.parse::<u32>().is_ok() {
+        format!("Figure {}: {}", figure.name, figure.title)
+    } else {
+        figure.title.to_owned()
+    };
+    let below = root.titled(&title, ("sans-serif", 28))?;
+    for (area, &scalar) in below.split_evenly((2, 2)).iter().zip(scalars) {
+        panel(area, figure, scalar, &curves(figure, results, scalar))?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+fn curves(figure: &Figure, results: &Results, scalar: ScalarKind) -> Vec<Curve> {
+    let orders = results.orders(figure.name, scalar);
+    let curve = |label| {
+        let height = |&n: &usize| {
+            let row = results.best(figure.name, scalar, label, n)?;
+            let height = if figure.shows == Shows::Speed { Some(row.timing.gflops) } else { row.speedup };
+            Some((n as f64, height?))
+        };
+        (label, orders.iter().filter_map(height).collect::<Vec<_>>())
+    };
+    figure.series.iter().map(|series| curve(series.label)).filter(|(_, points)| !points.is_empty()).collect()
+}
+
+fn panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    figure: &Figure,
+    scalar: ScalarKind,
+    curves: &[Curve],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let points = || curves.iter().flat_map(|(_, points)| points);
+    let (left, right) = points().fold((f64::INFINITY, 0.0f64), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
+    let top = points().fold(1.0f64, |top, (_, y)| top.max(*y));
+    if left > right {
+        return Ok(());
+    }
+    let mut chart = ChartBuilder::on(area)
+        .caption(scalar.name(), ("sans-serif", 22))
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(left - 4.0..right + 4.0, 0.0..1.08 * top)?;
+    let height = if figure.shows == Shows::Speed { "GFLOP/s" } else { "times as fast as the base" };
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .label_style(("sans-serif", 16))
+        .axis_desc_style(("sans-serif", 17))
+        .x_desc("order n")
+        .y_desc(height)
+        .x_label_formatter(&|x| format!("{x:.0}"))
+        .y_label_formatter(&|y| if figure.shows == Shows::Speed { format!("{y:.0}") } else { format!("{y:.1}") })
+        .draw()?;
+    for ((label, points), colour) in curves.iter().zip(COLOURS.iter().cycle().copied()) {
+        let drawn = chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
+        drawn.label(*label).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
+    }
+    chart
+        .configure_series_labels()
+        .label_font(("sans-serif", 17))
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .draw()?;
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! `batchla bench`: measurements on the GPU at hand.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use batchla::{Error, ErrorKind, ScalarKind};
+use batchla_bench::{Campaign, Figure, ORDERS, cold, start};
+use clap::{Args, Subcommand};
+
+use crate::{FAILURE, SUCCESS};
+
+/// Measure on the GPU at hand.
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Paper(Paper),
+    Start(Start),
+}
+
+/// Draw figures 10 to 18 of Liu et al. 2023 again, on the GPU at hand.
+///
+/// 10, 11: LU and inversion by panel and block width. 12, 13: LU against cuBLAS. 14, 15: inversion against cuBLAS. 16: versions of
+/// row interchange. 17: timely against delayed correction. 18: static against dynamic resources. families: other ways to do an LU.
+///
+/// Every contestant gets the same random matrices in device memory, and its time, the median of the repetitions, counts only if its residuals
+/// are small. Each measurement is a line on standard error and, at once, a row of paper.csv; after each figure its drawing
+/// (SVG) and README.md, with the paper's numbers beside those measured, are written. cuBLAS is looked for when the program runs; without it
+/// its columns are empty.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+struct Paper {
+    /// Which figures, in which order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = Figure::NAMES)]
+    figures: Vec<String>,
+
+    /// Which types
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = scalar, default_value = "c32,c64,f32,f64")]
+    scalars: Vec<ScalarKind>,
+
+    /// Which orders
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = ORDERS)]
+    orders: Vec<usize>,
+
+    /// How many matrices
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = at_least_one)]
+    batch: usize,
+
+    /// How often each is measured; the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = at_least_one)]
+    repetitions: usize,
+
+    /// Begin nothing more after so many minutes; README.md says what was left out [default: no limit]
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    minutes: Option<Duration>,
+
+    /// Folder of the record [default: benches/record/GPU/DATE]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+
+    /// libcublas, or the folder that it is in, if it is not where libraries and CUDA toolkits are
+    #[arg(long, value_name = "PATH")]
+    cublas: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  batchla bench paper                                        all figures
+  batchla bench paper --figures 12,13 --scalars f64          one contest, one type
+  batchla bench paper --minutes 8 --output record            what fits into eight minutes
+  batchla bench paper --orders 16,32 --batch 100000          other problems
+
+Exit code:
+  0  the record was written
+  1  there is no GPU, or the call failed; rows measured until then are in paper.csv";
+
+/// Measure how long a program waits for its first result: 10 000 inverses of 64 x 64 float64 matrices, from host memory to host memory.
+#[derive(Debug, Args)]
+struct Start {
+    /// With no compiled kernels on disk: a new, empty folder holds them for this run
+    #[arg(long)]
+    cold: bool,
+}
+
+impl Bench {
+    /// Runs the command; gives the exit code.
+    pub(crate) fn run(self) -> Result<u8, Error> {
+        match self.what {
+            What::Paper(paper) => paper.run(),
+            What::Start(Start { cold: true }) => {
+                Ok(if cold(&["bench", "start"])?.success() { SUCCESS } else { FAILURE })
+            }
+            What::Start(_) => first_result(),
+        }
+    }
+}
+
+impl Paper {
+    fn run(self) -> Result<u8, Error> {
+        let Self { figures, scalars, orders, batch, repetitions, minutes: limit, output, cublas } = self;
+        let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+        let command = format!("batchla {command}");
+        let campaign = Campaign { figures, scalars, orders, batch, repetitions, limit, output, cublas, command };
+        // Where standard error is closed, the record is still written.
+        let folder = campaign.run(&mut |line| drop(writeln!(std::io::stderr(), "{line}")))?;
+        print(&format!("written to {}", folder.display()))
+    }
+}
+
+fn first_result() -> Result<u8, Error> {
+    let start = start()?;
+    let mut text = format!("{:.3} s from the start of the process to the first result, of which", start.seconds());
+    for (name, seconds) in &start.parts {
+        text.push_str(&format!("\n  {name:<9} {seconds:>8.3} s"));
+    }
+    print(&format!("{text}\nplan {}", start.plan))
+}
+
+fn print(text: &str) -> Result<u8, Error> {
+    writeln!(std::io::stdout(), "{text}")
+        .map_err(|e| Error::new(ErrorKind::Io, "bench", "the result cannot be printed").caused_by(e))?;
+    Ok(SUCCESS)
+}
+
+fn scalar(text: &str) -> Result<ScalarKind, String> {
+    let known = ScalarKind::ALL.into_iter().find(|kind| kind.name() == text);
+    known.ok_or_else(|| "the types are f32, f64, c32 and c64".to_owned())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "not a number above zero".to_owned())
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes = text.parse().ok().filter(|&minutes: &f64| minutes > 0.0);
+    let duration = minutes.and_then(|minutes| Duration::try_from_secs_f64(60.0 * minutes).ok());
+    duration.ok_or_else(|| "not a number of minutes".to_owned())
+}
