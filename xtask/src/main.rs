@@ -1,6 +1,8 @@
 //! `cargo xtask <task>`: what is done to the workspace beside building it.
 
 mod accuracy;
+mod bundle;
+mod kernels;
 mod validate;
 
 use std::error::Error;
@@ -18,6 +20,11 @@ enum Task {
     /// The residuals of our inverses beside SciPy's on the same matrices, as a table and a record.
     /// Exits with 1 where one of ours is not accurate enough, with 77 where there was no SciPy to compare with
     Accuracy,
+    /// What proves the CUDA backend on a machine that has a GPU and no Rust: tests, program, data and a script, in the folder `bundle`
+    GpuBundle(bundle::Bundle),
+    /// Every kernel of the CUDA backend, compiled for every architecture with no GPU at hand; what is recorded is not compiled again.
+    /// Exits with 1 where one does not compile, spills though it must not, or is not recorded
+    Kernels(kernels::Kernels),
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -25,5 +32,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     match Task::parse() {
         Task::Validate => validate::run(root),
         Task::Accuracy => accuracy::run(root),
+        Task::GpuBundle(options) => bundle::run(root, &options),
+        Task::Kernels(options) => kernels::run(root, &options),
     }
 }

@@ -86,13 +86,7 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
         tuned(1024, 16, 2, 4, 128),
         tuned(2048, 8, 4, 8, 128),
     ];
-    const F64: &[Tuned] = &[
-        tuned(32, 8, 1, 8, 128),
-        tuned(48, 8, 2, 8, 128),
-        tuned(112, 8, 1, 8, 128),
-        tuned(1024, 8, 2, 8, 128),
-        tuned(2048, 4, 4, 4, 128),
-    ];
+    const F64: &[Tuned] = &[tuned(112, 8, 1, 8, 128), tuned(1024, 8, 2, 8, 128), tuned(2048, 4, 4, 4, 128)];
     const C32: &[Tuned] = &[tuned(160, 8, 1, 8, 128), tuned(1024, 8, 2, 8, 128), tuned(2048, 4, 4, 4, 128)];
     const C64: &[Tuned] = &[
         tuned(32, 4, 1, 4, 128),

@@ -118,11 +118,14 @@ fn thread_class(threads: usize) -> usize {
 /// Columns of a block, rows and registers a thread. Measured on an H200, 2026-11-20, batches of 10 000 (512: 1 000).
 fn numbers(scalar: ScalarKind, order: usize) -> (usize, usize, usize) {
     match (scalar, order) {
-        (ScalarKind::F32, _) => (16, 1, 80),
+        (ScalarKind::F32, 0..=512) => (16, 1, 80),
+        (ScalarKind::F32, _) => (8, 1, 64),
         (ScalarKind::F64 | ScalarKind::C32, 0..=160) => (8, 1, 80),
         (ScalarKind::F64 | ScalarKind::C32, 161..=256) => (16, 2, 168),
-        (ScalarKind::F64 | ScalarKind::C32, _) => (16, 1, 128),
-        (ScalarKind::C64, _) => (8, 1, 128),
+        (ScalarKind::F64 | ScalarKind::C32, 257..=512) => (16, 1, 128),
+        (ScalarKind::F64 | ScalarKind::C32, _) => (8, 1, 64),
+        (ScalarKind::C64, 0..=512) => (8, 1, 128),
+        (ScalarKind::C64, _) => (4, 1, 64),
     }
 }
 

@@ -152,8 +152,13 @@ pub(crate) fn scalar_bytes(scalar: ScalarKind) -> usize {
 pub(crate) const WARP: usize = 32;
 
 /// Blocks that fit a multiprocessor, by registers and threads, as the compiler is told: it then spends no more registers than that.
+///
+/// Registers belong to one of a multiprocessor's four parts, among which warps are dealt out.
 fn resident_blocks(threads: usize, registers: usize, limits: &Limits) -> usize {
-    let by_registers = limits.registers_per_multiprocessor as usize / (threads * registers.next_multiple_of(8));
+    const PARTS: usize = 4;
+    let a_part = limits.registers_per_multiprocessor as usize / PARTS;
+    let warps = PARTS * (a_part / (WARP * registers.next_multiple_of(8)));
+    let by_registers = warps / threads.div_ceil(WARP);
     let by_threads = limits.threads_per_multiprocessor as usize / threads;
     by_registers.min(by_threads).clamp(1, limits.blocks_per_multiprocessor as usize)
 }
