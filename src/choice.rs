@@ -21,8 +21,8 @@ pub fn backends() -> &'static [&'static str] {
 /// The best backend of this machine, or the one that the environment variable `BATCHLA_BACKEND` names.
 ///
 /// The best is a GPU that works, else the CPU. A GPU is tried before it is taken: one matrix of order 1 is factored on it, which finds out
-/// whether driver, compiler, memory and launches work, and takes a part of a second, some more the first time ever, when its kernel is
-/// compiled. So choose once, and clone.
+/// whether driver, compiler, memory and launches work, and takes the time of opening a GPU and, the first time ever, of compiling that
+/// kernel. So choose once, and clone.
 ///
 /// [`AnyBackend::why`] says how it was chosen; so does the log: at level `info`, or `warn` where there is a GPU that cannot be used.
 ///

@@ -18,13 +18,14 @@ const fn allow(entry: &'static str, constants: &'static [&'static str], bytes: u
 const ALLOWANCES: &[Allowance] = &[
     // Two blocks a multiprocessor that spill a little were faster on an H200 than one that does not: 12.8 against 15.8 ms for 1 000 of order 512.
     allow("getrf", &["SCALAR=0", "NB=16", "ROWS=2", "AHEAD=4"], 128),
-    // The same for two rows a thread: at order 512, 21.5 ms with two blocks and 29.1 with one (f64), 25.2 and 40.2 (c32).
+    // The same for two rows a thread at order 512: 21.5 ms, against 29.1 with a panel of 16 and one block (f64); 25.2 against 40.2 with one block (c32).
     allow("getrf", &["SCALAR=1", "NB=8", "ROWS=2"], 64),
     allow("getrf", &["SCALAR=2", "NB=8", "ROWS=2"], 128),
-    // At order 128 a spill with three blocks measured 10.0 ms for 4 000; a panel of 4 columns without any, 15.2.
+    // At order 128 a spill with three blocks measured 10.0 ms for 10 000; a panel of 4 columns without any, 15.2.
     allow("getrf", &["SCALAR=3", "NB=8", "ROWS=1"], 32),
+    // Order 1024 alone, in blocks of 512 threads; not measured against another.
     allow("getrf", &["SCALAR=3", "NB=4", "ROWS=2"], 48),
-    // One register too many, outside the loops.
+    // A register or two too many for as many blocks; what it costs was not measured.
     allow("getri", &["SCALAR=1", "NB=8"], 16),
     allow("getri", &["SCALAR=2", "NB=8"], 16),
     allow("trtri", &["SCALAR=1", "NB=8"], 16),

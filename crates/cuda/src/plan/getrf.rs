@@ -74,7 +74,8 @@ const fn tuned(order: usize, panel: usize, rows: usize, ahead: usize, registers:
     Tuned { order, panel, rows, ahead, registers }
 }
 
-/// Measured on an H200, 2026-11-20, batches of 10 000 (256: 4 000, 512: 1 000, 1024: 200); beyond 1024 by extension.
+/// Measured on an H200, 2026-11-20, at orders 16, 32, 48, 64, 96, 128, 190, 256 and 512 (f64 also 1024), batches of 10 000 (256: 4 000, 512: 1 000, 1024: 200);
+/// between and beyond those, as their neighbours.
 fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(32, 16, 1, 16, 128),
