@@ -138,19 +138,23 @@ impl<'a, T: Scalar, M: Memory> ReportMut<'a, T, M> {
     }
 }
 
-/// Holds the operands of a run against what was prepared.
+/// Holds a run and its operands against what was prepared.
 pub(crate) fn check_operands<T: Scalar, M: Memory>(
+    run: Operation,
     prepared: &Problem,
     source: &Source<'_, T, M>,
     b: Option<&BatchLayout>,
     out: Option<&BatchLayout>,
     report: &ReportMut<'_, T, M>,
 ) -> Result<(), Error> {
-    let operation = prepared.operation().name();
+    let operation = run.name();
     let refuse = |what: String| {
         Err(Error::new(ErrorKind::Argument, operation, format!("{what}, but {prepared} was prepared"))
             .advise("run with the operands that were prepared, or prepare again"))
     };
+    if run != prepared.operation() {
+        return refuse(format!("this is a run of {}", run.name()));
+    }
     if T::KIND != prepared.scalar() {
         return refuse(format!("the operands are {}", T::KIND));
     }

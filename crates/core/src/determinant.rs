@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::memory::{HostMemory, Memory};
 use crate::outcome::Outcome;
 use crate::plan::Options;
-use crate::problem::{Extras, Problem};
+use crate::problem::{Extras, Operation, Problem};
 use crate::report::Report;
 use crate::scalar::{Real, Scalar};
 use crate::source::Source;
@@ -115,7 +115,7 @@ impl<'a, T: Scalar, M: Memory> DeterminantArgs<'a, T, M> {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) or [`ErrorKind::Shape`](crate::ErrorKind::Shape) naming both.
     pub fn check(&self, prepared: &Problem) -> Result<(), Error> {
-        check_operands(prepared, &self.source, None, None, &self.report)
+        check_operands(Operation::Determinant, prepared, &self.source, None, None, &self.report)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::layout::BatchLayout;
 use crate::memory::{HostMemory, Memory};
 use crate::outcome::{Outcome, permutation};
 use crate::plan::Options;
-use crate::problem::{Extras, Problem, Transpose};
+use crate::problem::{Extras, Operation, Problem, Transpose};
 use crate::report::Report;
 use crate::scalar::Scalar;
 use crate::solve::{BatchedSolve, Solution, solve_in_place, solve_source};
@@ -45,7 +45,7 @@ impl<'a, T: Scalar, M: Memory> FactorizeArgs<'a, T, M> {
     /// # Errors
     /// [`ErrorKind::Argument`] naming both.
     pub fn check(&self, prepared: &Problem) -> Result<(), Error> {
-        check_operands(prepared, &self.source, None, Some(self.lu.layout()), &self.report)?;
+        check_operands(Operation::Factorize, prepared, &self.source, None, Some(self.lu.layout()), &self.report)?;
         let (there, needed) = (M::slice_mut_len(&self.pivots), self.lu.batch() * prepared.order());
         if there < needed {
             return Err(Error::new(

@@ -7,7 +7,7 @@ use crate::layout::BatchLayout;
 use crate::memory::{HostMemory, Memory};
 use crate::outcome::Outcome;
 use crate::plan::Options;
-use crate::problem::{Extras, Problem};
+use crate::problem::{Extras, Operation, Problem};
 use crate::report::Report;
 use crate::scalar::Scalar;
 use crate::source::{FactorsRef, Source};
@@ -35,7 +35,7 @@ impl<'a, T: Scalar, M: Memory> InvertArgs<'a, T, M> {
     /// # Errors
     /// [`ErrorKind::Argument`](crate::ErrorKind::Argument) naming both.
     pub fn check(&self, prepared: &Problem) -> Result<(), Error> {
-        check_operands(prepared, &self.source, None, Some(self.x.layout()), &self.report)
+        check_operands(Operation::Invert, prepared, &self.source, None, Some(self.x.layout()), &self.report)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::{HostMemory, Memory};
 use crate::outcome::Outcome;
 use crate::plan::Options;
-use crate::problem::{Extras, Problem, Transpose, broadcast};
+use crate::problem::{Extras, Operation, Problem, Transpose, broadcast};
 use crate::report::Report;
 use crate::scalar::Scalar;
 use crate::source::{FactorsRef, Source};
@@ -42,7 +42,7 @@ impl<'a, T: Scalar, M: Memory> SolveArgs<'a, T, M> {
     /// [`ErrorKind::Argument`] naming both.
     pub fn check(&self, prepared: &Problem) -> Result<(), Error> {
         let b = self.b.as_ref().map(BatchRef::layout);
-        check_operands(prepared, &self.source, b, Some(self.x.layout()), &self.report)
+        check_operands(Operation::Solve, prepared, &self.source, b, Some(self.x.layout()), &self.report)
     }
 }
 

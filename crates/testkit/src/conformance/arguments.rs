@@ -121,6 +121,21 @@ pub(super) fn bad_arguments_give_the_documented_error<T: Scalar, B: Complete<T>>
         &mut workspace,
     );
     expect("no room for pivots", argument, result, &mut tally)?;
+    let inverter = Problem::invert::<T>(SourceKind::Matrix, *four.layout(), *four.layout());
+    let inverter = backend.prepare(&inverter.map_err(in_words)?, guarded.options).map_err(in_words)?;
+    let mut workspace = backend.workspace(&inverter).map_err(in_words)?;
+    let mut pivots = backend.allocate::<u32>(8).map_err(in_words)?;
+    let result = backend.run_factorize(
+        &inverter,
+        FactorizeArgs::new(
+            &Source::Matrix(four.view()),
+            &mut batch(2, 4, 4)?.view_mut(),
+            B::Memory::slice_mut(&mut pivots),
+            report.view_mut(),
+        ),
+        &mut workspace,
+    );
+    expect("another operation than prepared", argument, result, &mut tally)?;
     let b = batch(2, 4, 1)?;
     let mut x = batch(2, 4, 1)?;
     let given =
