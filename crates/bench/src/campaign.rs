@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use batchla_core::{Backend, Complex, Error, ErrorKind, Options, Scalar, ScalarKind};
+use batchla_core::{Backend, Complex, Error, Options, Scalar, ScalarKind};
 use batchla_cuda::Cuda;
 
+use crate::cublas::{Cublas, MATINV_ORDER};
+use crate::figure::{Contestant, Figure, Routine};
+use crate::magma::Magma;
 use crate::measure::{Arena, Timing};
-use crate::paper::{Contestant, Figure, Routine};
-use crate::peers::Cublas;
+use crate::page::{Page, Receipt, text};
 use crate::plot::draw;
-use crate::readme::{Receipt, readme};
 use crate::record::{Table, default_folder, write};
 use crate::results::{Results, Row};
-
-/// The orders that are measured unless others are asked for: the paper's, 33 to 190.
-pub const ORDERS: [usize; 11] = [33, 48, 64, 80, 96, 112, 128, 144, 160, 176, 190];
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// By name.
-    pub figures: Vec<String>,
+    /// What the record is about.
+    pub page: Page,
+    /// In the order of measurement.
+    pub figures: Vec<Figure>,
     /// The types.
     pub scalars: Vec<ScalarKind>,
     /// The orders.
     pub orders: Vec<usize>,
-    /// Matrices.
+    /// Matrices, of orders that are not too large for so many: see [`Campaign::batch_of`].
     pub batch: usize,
     /// Repetitions of each measurement.
     pub repetitions: usize,
@@ -38,6 +38,8 @@ pub struct Campaign {
     pub output: Option<PathBuf>,
     /// Where cuBLAS is, if not where it is looked for.
     pub cublas: Option<PathBuf>,
+    /// A Python whose PyTorch has MAGMA.
+    pub magma: Option<String>,
     /// How to do it again.
     pub command: String,
 }
@@ -50,6 +52,7 @@ struct Run<'a> {
     campaign: &'a Campaign,
     gpu: Cuda,
     cublas: Option<Cublas>,
+    magma: Option<Magma>,
     start: Instant,
     known: HashMap<Key, Option<Timing>>,
     results: Results,
@@ -62,30 +65,42 @@ impl Campaign {
     /// Measures, and writes table, drawings and text; gives the folder. `progress` is told of each measurement.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] without a GPU; [`ErrorKind::Argument`] for a figure that there is not; [`ErrorKind::Io`]; a device that is
+    /// [`ErrorKind::Unavailable`](batchla_core::ErrorKind::Unavailable) without a GPU; [`ErrorKind::Io`](batchla_core::ErrorKind::Io); a device that is
     /// lost. A contestant that fails otherwise is left out, and the record says so.
     pub fn run(&self, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         let start = Instant::now();
-        let figures = self.figures.iter().map(|name| Figure::named(name).ok_or_else(|| unknown(name)));
-        let figures = figures.collect::<Result<Vec<_>, _>>()?;
         let gpu = Cuda::new()?;
-        let folder = self.output.clone().unwrap_or_else(|| default_folder(&gpu.device().limits().name));
-        let table = Table::create(&folder)?;
+        let name = self.page.name;
+        let folder = self.output.clone().unwrap_or_else(|| default_folder(&gpu.device().limits().name, name));
+        let table = Table::create(&folder, name)?;
         let mut notes = Vec::new();
         let cublas = Cublas::find(&gpu, self.cublas.as_deref()).map_err(|note| notes.push(note)).ok();
-        let versions = cublas.as_ref().map_or("none".to_owned(), |cublas| cublas.version().to_owned());
-        let receipt = Receipt::of(gpu.device(), &versions, &self.command, self.batch, self.repetitions);
-        progress(&format!("{}; cuBLAS {versions}; to {}", receipt.gpu, folder.display()));
+        let magma = self.magma.as_deref().and_then(|python| Magma::start(python).map_err(|note| notes.push(note)).ok());
+        let cublas_version = cublas.as_ref().map_or("none", Cublas::version).to_owned();
+        let magma_version = magma.as_ref().map_or("none", Magma::version).to_owned();
+        let receipt = Receipt::of(gpu.device(), &cublas_version, &magma_version, self);
+        progress(&format!("{}; cuBLAS {cublas_version}; {magma_version}; to {}", gpu.device(), folder.display()));
         notes.iter().for_each(|note| progress(note));
         let (known, results) = Default::default();
-        let mut run = Run { campaign: self, gpu, cublas, start, known, results, notes, table, progress };
-        for figure in &figures {
+        let mut run = Run { campaign: self, gpu, cublas, magma, start, known, results, notes, table, progress };
+        for figure in &self.figures {
             run.figure(figure)?;
             // After each, so that an interrupted run has drawings too.
             draw(figure, &run.results, &folder)?;
-            write(&folder.join("README.md"), &readme(&receipt, &figures, &run.results, &run.notes))?;
+            let page = text(&self.page, &receipt, &self.figures, &run.results, &run.notes);
+            write(&folder.join(name).with_extension("md"), &page)?;
         }
         Ok(folder)
+    }
+
+    /// How many matrices of an order: all up to order 190, two fifths of them up to 384, a tenth above.
+    pub fn batch_of(&self, order: usize) -> usize {
+        let share = match order {
+            0..=190 => self.batch,
+            191..=384 => self.batch * 2 / 5,
+            _ => self.batch / 10,
+        };
+        share.max(1)
     }
 }
 
@@ -130,15 +145,16 @@ impl Run<'_> {
                         self.known.insert(key.clone(), timing);
                     }
                     let Some(timing) = self.known.get(&key).cloned().flatten() else { continue };
-                    let base = |label| self.results.best(figure.name, T::KIND, label, order);
-                    let base = series.base.filter(|label| *label != series.label).and_then(base);
-                    let speedup = base.map(|base| timing.gflops / base.timing.gflops);
+                    let bases = series.base.iter().filter(|label| **label != series.label);
+                    let bases = bases.filter_map(|label| self.results.best(figure.name, T::KIND, label, order));
+                    let base = bases.map(|row| row.timing.gflops).max_by(f64::total_cmp);
+                    let speedup = base.map(|base| timing.gflops / base);
                     let row = Row {
                         figure: figure.name,
                         scalar: T::KIND,
                         order,
-                        batch: self.campaign.batch,
-                        series: series.label.to_owned(),
+                        batch: self.campaign.batch_of(order),
+                        series: series.label.clone(),
                         contestant: contestant.name(figure.routine),
                         timing,
                         speedup,
@@ -159,9 +175,13 @@ impl Run<'_> {
         contestant: &Contestant,
         arena: &mut Option<Arena<T>>,
     ) -> Result<Option<Timing>, Error> {
-        let absent = *contestant != Contestant::Cublas && *contestant != Contestant::CublasMatinv;
-        let small = *contestant == Contestant::CublasMatinv && order > crate::peers::MATINV_ORDER;
-        if (!absent && self.cublas.is_none()) || small {
+        let takes_part = match contestant {
+            Contestant::Plan(_) => true,
+            Contestant::Cublas => self.cublas.is_some(),
+            Contestant::CublasMatinv => self.cublas.is_some() && order <= MATINV_ORDER,
+            Contestant::Magma => self.magma.is_some(),
+        };
+        if !takes_part {
             return Ok(None);
         }
         let begun = self.attempt(figure.routine, order, contestant, arena);
@@ -186,17 +206,24 @@ impl Run<'_> {
     }
 
     fn attempt<T: Scalar>(
-        &self,
+        &mut self,
         routine: Routine,
         order: usize,
         contestant: &Contestant,
         arena: &mut Option<Arena<T>>,
     ) -> Result<Timing, Error> {
+        let (batch, repetitions) = (self.campaign.batch_of(order), self.campaign.repetitions);
+        if let (Contestant::Magma, Some(magma)) = (contestant, &mut self.magma) {
+            let answer = magma.measure(routine, T::KIND, order, batch, repetitions)?;
+            let details = format!("{}; {:.5} ms for its copy of the input subtracted", magma.version(), answer.copy_ms);
+            let flops = routine.problem::<T>(batch, order)?.flops();
+            return Timing::of(&answer.times, flops, answer.residual, details);
+        }
         let ready = match arena.take() {
             Some(ready) => ready,
-            None => Arena::new(&self.gpu, routine, order, self.campaign.batch)?,
+            None => Arena::new(&self.gpu, routine, order, batch)?,
         };
-        arena.insert(ready).measure(contestant, self.cublas.as_ref(), self.campaign.repetitions)
+        arena.insert(ready).measure(contestant, self.cublas.as_ref(), repetitions)
     }
 
     /// Compiles what the panel needs, as many at a time as there are cores, before anything is timed. What fails here fails again, with a
@@ -212,12 +239,12 @@ impl Run<'_> {
             }
         }
         let (begun, next) = (Instant::now(), AtomicUsize::new(0));
-        let (gpu, batch) = (&self.gpu, self.campaign.batch);
+        let (gpu, campaign) = (&self.gpu, self.campaign);
         std::thread::scope(|scope| {
             for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(wanted.len()) {
                 scope.spawn(|| {
                     while let Some((order, plan)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let problem = figure.routine.problem::<T>(batch, *order);
+                        let problem = figure.routine.problem::<T>(campaign.batch_of(*order), *order);
                         let _ = problem.and_then(|p| gpu.prepare(&p, &Options::default().with_plan(*plan)));
                     }
                 });
@@ -228,9 +255,4 @@ impl Run<'_> {
             (self.progress)(&format!("figure {}, {}: {count} plans prepared in {seconds:.1} s", figure.name, T::KIND));
         }
     }
-}
-
-fn unknown(name: &str) -> Error {
-    Error::new(ErrorKind::Argument, "bench paper", format!("there is no figure {name:?}"))
-        .advise(format!("there are {}", Figure::NAMES.join(", ")))
 }

@@ -2,30 +2,33 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | what does each figure compare, and what does the paper say about it? | `paper.rs` |
+//! | what does a figure compare, and what was claimed about it? | `figure.rs`; the paper's in `paper.rs`, ours in `contest.rs` |
 //! | how long does one contestant take, and is its result right? | `measure.rs`, the middle of a sample in `sample.rs` |
-//! | who else can do it? | `peers.rs`: cuBLAS, found when the program runs |
+//! | who else can do it? | `cublas.rs`, found when the program runs; `magma.rs`, in a Python beside it |
 //! | in which order, for how long, and where do the numbers go? | `campaign.rs`, `record.rs` |
-//! | what does it look like, and does it agree with the paper? | `plot.rs`, `verdict.rs`, `readme.rs` |
+//! | what does it look like, and does it agree with what was claimed? | `plot.rs`, `verdict.rs`, `page.rs` |
 //! | how long does a program wait for its first inverse? | `start.rs` |
 
 mod campaign;
+pub mod contest;
+mod cublas;
+mod figure;
+mod magma;
 mod measure;
-mod paper;
-mod peers;
+mod page;
+pub mod paper;
 mod plot;
-mod readme;
 mod record;
 mod results;
 mod sample;
 mod start;
 mod verdict;
 
-pub use crate::campaign::{Campaign, ORDERS};
+pub use crate::campaign::Campaign;
+pub use crate::figure::{Claim, Contestant, Figure, Routine, Says, Series, Shows};
 pub use crate::measure::Timing;
-pub use crate::paper::{Claim, Contestant, Figure, Routine, Says, Series, Shows};
+pub use crate::page::{Page, Receipt, text};
 pub use crate::plot::draw;
-pub use crate::readme::{Receipt, readme};
 pub use crate::record::{HEADER, Table, default_folder};
 pub use crate::results::{Results, Row};
 pub use crate::sample::Sample;

@@ -7,8 +7,8 @@ use batchla_core::{
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory};
 use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio};
 
-use crate::paper::{Contestant, Routine};
-use crate::peers::{Cublas, MATINV_ORDER, Operands};
+use crate::cublas::{Cublas, MATINV_ORDER, Operands};
+use crate::figure::{Contestant, Routine};
 use crate::sample::Sample;
 
 /// Different matrices of a batch; the others repeat them. More would take longer to make than to factor.
@@ -16,6 +16,8 @@ const DIFFERENT: usize = 64;
 /// Matrices of a batch whose result is checked.
 const CHECKED: usize = 4;
 const SEED: u64 = 2023;
+/// Words of a copy that takes longer than the host takes to queue a repetition.
+const LEAD: usize = 1 << 25;
 
 /// How long a contestant took.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,15 @@ pub struct Timing {
     pub residual: f64,
     /// The plan with its numbers, for ours.
     pub details: String,
+}
+
+impl Timing {
+    /// Of repetitions that took so many milliseconds each.
+    pub(crate) fn of(times: &[f64], flops: f64, residual: f64, details: String) -> Result<Self, Error> {
+        let sample = Sample::of(times).ok_or_else(|| unsupported("no repetition was asked for"))?;
+        let gflops = flops / (sample.median * 1e6);
+        Ok(Self { median_ms: sample.median, min_ms: sample.min, gflops, residual, details })
+    }
 }
 
 /// A batch on the device with room for results: made once, for all contestants of an order.
@@ -47,6 +58,8 @@ pub(crate) struct Arena<T: Scalar> {
     x: Batch<T, DeviceMemory>,
     pivots: DeviceArray<u32>,
     words: DeviceArray<u32>,
+    /// One is copied to the other before each repetition.
+    lead: [DeviceArray<u32>; 2],
 }
 
 impl<T: Scalar> Arena<T> {
@@ -74,6 +87,7 @@ impl<T: Scalar> Arena<T> {
             x: gpu.allocate_batch(layout(inverses)?)?,
             pivots: gpu.allocate(batch * order)?,
             words: gpu.allocate(batch)?,
+            lead: [gpu.allocate(LEAD)?, gpu.allocate(LEAD)?],
         })
     }
 
@@ -91,7 +105,7 @@ impl<T: Scalar> Arena<T> {
         let (times, details) = match contestant {
             Contestant::Plan(plan) => self.ours(plan, repetitions)?,
             peer => {
-                let cublas = cublas.ok_or_else(|| unsupported("there is no cuBLAS"))?;
+                let cublas = cublas.ok_or_else(|| unsupported(&format!("there is no {}", peer.name(self.routine))))?;
                 (self.peer(peer, cublas, repetitions)?, format!("cuBLAS {}", cublas.version()))
             }
         };
@@ -100,10 +114,7 @@ impl<T: Scalar> Arena<T> {
             let what = format!("the result is wrong: residual ratio {residual:.1}, not below {LIMIT}");
             return Err(Error::new(ErrorKind::Device, "measure", what).advise("do not use its time"));
         }
-        let sample = Sample::of(&times).ok_or_else(|| unsupported("no repetition was asked for"))?;
-        let flops = self.routine.problem::<T>(self.batch, self.order)?.flops();
-        let gflops = flops / (sample.median * 1e6);
-        Ok(Timing { median_ms: sample.median, min_ms: sample.min, gflops, residual, details })
+        Timing::of(&times, self.routine.problem::<T>(self.batch, self.order)?.flops(), residual, details)
     }
 
     fn ours(&mut self, plan: &str, repetitions: usize) -> Result<(Vec<f64>, String), Error> {
@@ -162,7 +173,7 @@ impl<T: Scalar> Arena<T> {
         Ok(array)
     }
 
-    /// Milliseconds of each repetition, after one that is not counted. The copy before each is not timed, and while it runs the host queues
+    /// Milliseconds of each repetition, after one that is not counted. The copies before each are not timed, and while they run the host queues
     /// what is: short kernels are not measured by the host's speed.
     fn repeat(
         &mut self,
@@ -173,6 +184,8 @@ impl<T: Scalar> Arena<T> {
         let mut marks = Vec::new();
         for _ in 0..=repetitions {
             DeviceMemory::copy(self.a.slice(), self.work.slice_mut())?;
+            let [from, to] = &mut self.lead;
+            DeviceMemory::copy(from.slice(), to.slice_mut())?;
             let start = stream.record()?;
             run(self)?;
             marks.push((start, stream.record()?));

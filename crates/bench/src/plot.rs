@@ -6,7 +6,7 @@ use batchla_core::{Error, ErrorKind, ScalarKind};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::paper::{Figure, Shows};
+use crate::figure::{Figure, Shows};
 use crate::results::Results;
 
 const SIZE: (u32, u32) = (1200, 900);
@@ -21,7 +21,7 @@ const COLOURS: [RGBColor; 6] = [
 ];
 
 /// Points of a curve, and how it is called.
-type Curve = (&'static str, Vec<(f64, f64)>);
+type Curve = (String, Vec<(f64, f64)>);
 
 /// Draws a figure into a folder; none where nothing of it was measured.
 ///
@@ -51,7 +51,7 @@ fn paint(
     let title = if figure.name.parse::<u32>().is_ok() {
         format!("Figure {}: {}", figure.name, figure.title)
     } else {
-        figure.title.to_owned()
+        figure.title.clone()
     };
     let below = root.titled(&title, ("sans-serif", 28))?;
     for (area, &scalar) in below.split_evenly((2, 2)).iter().zip(scalars) {
@@ -63,15 +63,15 @@ fn paint(
 
 fn curves(figure: &Figure, results: &Results, scalar: ScalarKind) -> Vec<Curve> {
     let orders = results.orders(figure.name, scalar);
-    let curve = |label| {
+    let curve = |label: &String| {
         let height = |&n: &usize| {
             let row = results.best(figure.name, scalar, label, n)?;
             let height = if figure.shows == Shows::Speed { Some(row.timing.gflops) } else { row.speedup };
             Some((n as f64, height?))
         };
-        (label, orders.iter().filter_map(height).collect::<Vec<_>>())
+        (label.clone(), orders.iter().filter_map(height).collect::<Vec<_>>())
     };
-    figure.series.iter().map(|series| curve(series.label)).filter(|(_, points)| !points.is_empty()).collect()
+    figure.series.iter().map(|series| curve(&series.label)).filter(|(_, points)| !points.is_empty()).collect()
 }
 
 fn panel(
@@ -105,7 +105,9 @@ fn panel(
         .draw()?;
     for ((label, points), colour) in curves.iter().zip(COLOURS.iter().cycle().copied()) {
         let drawn = chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
-        drawn.label(*label).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        drawn
+            .label(label.as_str())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
         chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
     }
     chart

@@ -21,13 +21,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A new table, in the place of one that may be there.
+    /// A new table of that name, in the place of one that may be there.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
-    pub fn create(folder: &Path) -> Result<Self, Error> {
+    pub fn create(folder: &Path, name: &str) -> Result<Self, Error> {
         create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
-        let path = folder.join("paper.csv");
+        let path = folder.join(name).with_extension("csv");
         let file = File::create(&path).map_err(|error| unwritable(&path, error))?;
         let mut table = Self { file, path };
         table.line(HEADER)?;
@@ -41,6 +41,7 @@ impl Table {
     pub fn push(&mut self, row: &Row) -> Result<(), Error> {
         let Row { figure, scalar, order, batch, series, contestant, timing, speedup } = row;
         let speedup = speedup.map_or_else(String::new, |speedup| format!("{speedup:.3}"));
+        let series = series.replace(',', " ");
         self.line(&format!(
             "{figure},{scalar},{order},{batch},{series},{contestant},{:.5},{:.5},{:.2},{:.4},{speedup},{}",
             timing.median_ms,
@@ -67,13 +68,13 @@ pub(crate) fn unwritable(path: &Path, error: impl std::error::Error + Send + Syn
         .caused_by(error)
 }
 
-/// `benches/record/<gpu>/<date>` below the working folder; with a number behind it where there is a table already.
-pub fn default_folder(gpu: &str) -> PathBuf {
+/// `benches/record/<gpu>/<date>` below the working folder; with a number behind it where there is a table of that name already.
+pub fn default_folder(gpu: &str, name: &str) -> PathBuf {
     let folder = Path::new("benches/record").join(kebab(gpu));
     let date = today();
     let numbered = (2..).map(|k| folder.join(format!("{date}-{k}")));
     let mut folders = std::iter::once(folder.join(&date)).chain(numbered);
-    folders.find(|folder| !folder.join("paper.csv").exists()).unwrap_or(folder)
+    folders.find(|folder| !folder.join(name).with_extension("csv").exists()).unwrap_or(folder)
 }
 
 /// A name in lower case with hyphens: `NVIDIA H200` is `nvidia-h200`.
@@ -108,6 +109,6 @@ mod tests {
         assert_eq!(kebab("NVIDIA GeForce RTX 3090"), "nvidia-geforce-rtx-3090");
         let days = [(0, "1970-01-01"), (11_016, "2000-02-29"), (11_017, "2000-03-01"), (20_453, "2025-12-31")];
         assert!(days.into_iter().all(|(day, expected)| date(day) == expected));
-        assert!(default_folder("NVIDIA H200").starts_with("benches/record/nvidia-h200"));
+        assert!(default_folder("NVIDIA H200", "paper").starts_with("benches/record/nvidia-h200"));
     }
 }

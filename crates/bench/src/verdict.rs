@@ -1,13 +1,13 @@
-//! Whether what was measured agrees with what the paper says.
+//! Whether what was measured agrees with what its source says.
 
-use crate::paper::{Claim, Figure, Says};
+use crate::figure::{Claim, Figure, Says};
 use crate::results::Results;
 
-/// A claim of the paper beside what was measured.
+/// A claim beside what was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What the paper says.
-    pub paper: String,
+    /// What is claimed.
+    pub claimed: String,
     /// What was measured.
     pub here: String,
     /// Whether they agree; none where the two GPUs are no matter of agreement.
@@ -18,8 +18,8 @@ pub struct Verdict {
 
 /// Holds a claim against the measurements; none where nothing of it was measured.
 pub fn verdict(figure: &Figure, claim: &Claim, results: &Results) -> Option<Verdict> {
-    let scalar = claim.scalar;
-    let (paper, here, agrees, words) = match claim.says {
+    let (scalar, source) = (claim.scalar, figure.source);
+    let (claimed, here, agrees, words) = match claim.says {
         Says::Peak(series, reached) => {
             let points = results.orders(figure.name, scalar).into_iter();
             let points = points.filter_map(|n| Some((n, results.best(figure.name, scalar, series, n)?.timing.gflops)));
@@ -44,7 +44,7 @@ pub fn verdict(figure: &Figure, claim: &Claim, results: &Results) -> Option<Verd
                 Some(ratio) => format!("agrees: {ratio:.2} is the median over the larger half of the orders"),
                 None => return None,
             };
-            let paper = if high.is_finite() {
+            let claimed = if high.is_finite() {
                 format!("{series} is {low} to {high} times as fast as {base}")
             } else {
                 format!("{series} is faster than {base}")
@@ -54,14 +54,15 @@ pub fn verdict(figure: &Figure, claim: &Claim, results: &Results) -> Option<Verd
                 first.1, first.0, last.1, last.0, most.1, most.0
             );
             let agrees = words.starts_with("agrees");
-            (paper, here, Some(agrees), words)
+            (claimed, here, Some(agrees), words)
         }
         Says::Best(labels) => {
             let orders = results.orders(figure.name, scalar);
-            let speed = |label, &n: &usize| results.best(figure.name, scalar, label, n).map(|row| row.timing.gflops);
+            let speed =
+                |label: &str, &n: &usize| results.best(figure.name, scalar, label, n).map(|row| row.timing.gflops);
             let all = figure.series.iter().filter_map(|series| {
-                let speeds = orders.iter().map(|n| speed(series.label, n)).collect::<Option<Vec<_>>>()?;
-                (!speeds.is_empty()).then(|| (series.label, speeds.iter().sum::<f64>() / speeds.len() as f64))
+                let speeds = orders.iter().map(|n| speed(&series.label, n)).collect::<Option<Vec<_>>>()?;
+                (!speeds.is_empty()).then(|| (series.label.as_str(), speeds.iter().sum::<f64>() / speeds.len() as f64))
             });
             let (best, mean) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
             let agrees = labels.contains(&best);
@@ -71,10 +72,10 @@ pub fn verdict(figure: &Figure, claim: &Claim, results: &Results) -> Option<Verd
         }
     };
     let sentence = match agrees {
-        Some(_) => format!("{scalar}: the paper says that {paper}; here: {here}. The measurement {words}."),
-        None => format!("{scalar}: the paper says that {paper}, on a TITAN V; here: {here}."),
+        Some(_) => format!("{scalar}: {source} that {claimed}; here: {here}. The measurement {words}."),
+        None => format!("{scalar}: {source} that {claimed}, on a TITAN V; here: {here}."),
     };
-    Some(Verdict { paper, here, agrees, sentence })
+    Some(Verdict { claimed, here, agrees, sentence })
 }
 
 /// The median over the larger half of the orders, where the paper's curves have levelled off.

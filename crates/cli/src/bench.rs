@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use batchla::{Error, ErrorKind, ScalarKind};
-use batchla_bench::{Campaign, Figure, ORDERS, cold, start};
+use batchla_bench::{Campaign, Figure, Page, Routine, cold, contest, paper, start};
 use clap::{Args, Subcommand};
 
 use crate::{FAILURE, SUCCESS};
@@ -20,34 +20,74 @@ pub(crate) struct Bench {
 #[derive(Debug, Subcommand)]
 enum What {
     Paper(Paper),
+    Peers(Peers),
+    Plans(Plans),
     Start(Start),
 }
 
 /// Draw figures 10 to 18 of Liu et al. 2023 again, on the GPU at hand.
 ///
-/// 10, 11: LU and inversion by panel and block width. 12, 13: LU against cuBLAS. 14, 15: inversion against cuBLAS. 16: versions of
-/// row interchange. 17: timely against delayed correction. 18: static against dynamic resources. families: other ways to do an LU.
+/// 10, 11: LU and inversion by panel and block width. 12, 13: LU against cuBLAS and MAGMA. 14, 15: inversion against them. 16: versions of
+/// row interchange. 17: timely against delayed correction. 18: static against dynamic resources. magma: the steps of MAGMA's slides,
+/// v1 to v5. families: other ways to do an LU.
 ///
-/// Every contestant gets the same random matrices in device memory, and its time, the median of the repetitions, counts only if its residuals
-/// are small. Each measurement is a line on standard error and, at once, a row of paper.csv; after each figure its drawing
-/// (SVG) and README.md, with the paper's numbers beside those measured, are written. cuBLAS is looked for when the program runs; without it
+/// Every contestant gets the same kind of random matrices in device memory, and its time, the median of the repetitions, counts only if its
+/// residuals are small. Each measurement is a line on standard error and, at once, a row of paper.csv; after each figure its drawing
+/// (SVG) and paper.md, with the paper's numbers beside those measured, are written. cuBLAS is looked for when the program runs; without it
 /// its columns are empty.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 struct Paper {
     /// Which figures, in which order
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = Figure::NAMES)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = paper::NAMES)]
     figures: Vec<String>,
 
+    /// Which orders
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = paper::ORDERS)]
+    orders: Vec<usize>,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measure LU and inversion beside cuBLAS and MAGMA, at orders small and large: peers.csv, peers.md and drawings.
+#[derive(Debug, Args)]
+struct Peers {
+    /// Which orders
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = contest::ORDERS)]
+    orders: Vec<usize>,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measure plans beside each other and beside cuBLAS: plans.csv, plans.md and a drawing.
+#[derive(Debug, Args)]
+struct Plans {
+    /// By name, perhaps with numbers: left-looking:panel=16,rows=2
+    #[arg(value_name = "PLAN", required = true)]
+    plans: Vec<String>,
+
+    /// Of the inversion, not of LU
+    #[arg(long)]
+    inverse: bool,
+
+    /// Which orders
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = paper::ORDERS)]
+    orders: Vec<usize>,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// What all records share.
+#[derive(Debug, Args)]
+struct How {
     /// Which types
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = scalar, default_value = "c32,c64,f32,f64")]
     scalars: Vec<ScalarKind>,
 
-    /// Which orders
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = ORDERS)]
-    orders: Vec<usize>,
-
-    /// How many matrices
+    /// How many matrices; two fifths of them above order 190, a tenth above 384
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = at_least_one)]
     batch: usize,
 
@@ -55,7 +95,7 @@ struct Paper {
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = at_least_one)]
     repetitions: usize,
 
-    /// Begin nothing more after so many minutes; README.md says what was left out [default: no limit]
+    /// Begin nothing more after so many minutes; the page says what was left out [default: no limit]
     #[arg(long, value_name = "M", value_parser = minutes)]
     minutes: Option<Duration>,
 
@@ -66,18 +106,23 @@ struct Paper {
     /// libcublas, or the folder that it is in, if it is not where libraries and CUDA toolkits are
     #[arg(long, value_name = "PATH")]
     cublas: Option<PathBuf>,
+
+    /// A Python whose PyTorch has MAGMA, to measure it too, in a process of its own while ours wait
+    #[arg(long, value_name = "PYTHON")]
+    magma: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   batchla bench paper                                        all figures
   batchla bench paper --figures 12,13 --scalars f64          one contest, one type
+  batchla bench paper --magma python3                        MAGMA beside cuBLAS
   batchla bench paper --minutes 8 --output record            what fits into eight minutes
   batchla bench paper --orders 16,32 --batch 100000          other problems
 
 Exit code:
   0  the record was written
-  1  there is no GPU, or the call failed; rows measured until then are in paper.csv";
+  1  there is no GPU, or the call failed; rows measured until then are in the table";
 
 /// Measure how long a program waits for its first result: 10 000 inverses of 64 x 64 float64 matrices, from host memory to host memory.
 #[derive(Debug, Args)]
@@ -91,7 +136,15 @@ impl Bench {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(self) -> Result<u8, Error> {
         match self.what {
-            What::Paper(paper) => paper.run(),
+            What::Paper(Paper { figures, orders, how }) => {
+                let figures = figures.iter().map(|name| paper::figure(name).ok_or_else(|| unknown(name)));
+                how.run(Page::PAPER, figures.collect::<Result<_, _>>()?, orders)
+            }
+            What::Peers(Peers { orders, how }) => how.run(Page::PEERS, contest::beside_peers().into(), orders),
+            What::Plans(Plans { plans, inverse, orders, how }) => {
+                let routine = if inverse { Routine::Inverse } else { Routine::Lu };
+                how.run(Page::PLANS, vec![contest::of_plans(routine, &plans)], orders)
+            }
             What::Start(Start { cold: true }) => {
                 Ok(if cold(&["bench", "start"])?.success() { SUCCESS } else { FAILURE })
             }
@@ -100,16 +153,22 @@ impl Bench {
     }
 }
 
-impl Paper {
-    fn run(self) -> Result<u8, Error> {
-        let Self { figures, scalars, orders, batch, repetitions, minutes: limit, output, cublas } = self;
-        let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-        let command = format!("batchla {command}");
-        let campaign = Campaign { figures, scalars, orders, batch, repetitions, limit, output, cublas, command };
+impl How {
+    fn run(self, page: Page, figures: Vec<Figure>, orders: Vec<usize>) -> Result<u8, Error> {
+        let Self { scalars, batch, repetitions, minutes: limit, output, cublas, magma } = self;
+        let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+        let command = format!("batchla {words}");
+        let campaign =
+            Campaign { page, figures, scalars, orders, batch, repetitions, limit, output, cublas, magma, command };
         // Where standard error is closed, the record is still written.
         let folder = campaign.run(&mut |line| drop(writeln!(std::io::stderr(), "{line}")))?;
         print(&format!("written to {}", folder.display()))
     }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(ErrorKind::Argument, "bench paper", format!("there is no figure {name:?}"))
+        .advise(format!("there are {}", paper::NAMES.join(", ")))
 }
 
 fn first_result() -> Result<u8, Error> {

@@ -68,6 +68,9 @@ impl fmt::Debug for Cuda {
     }
 }
 
+/// Streams over which launches are dealt out that serve a matrix each.
+const LANES: usize = 8;
+
 /// A problem with its plan, its kernels and the size of its workspace.
 #[derive(Debug)]
 pub struct CudaPrepared {
@@ -75,6 +78,8 @@ pub struct CudaPrepared {
     plan: CudaPlan,
     parts: Parts,
     kernels: Vec<(String, Kernel)>,
+    /// Streams beside the run's own, for plans that launch a kernel a matrix.
+    lanes: Vec<Stream>,
 }
 
 impl CudaPrepared {
@@ -97,6 +102,10 @@ impl CudaPrepared {
             Error::new(ErrorKind::Argument, self.problem_operation(), format!("{entry} was not prepared"))
                 .advise("prepare the problem that is run")
         })
+    }
+
+    pub(crate) fn lanes(&self) -> &[Stream] {
+        &self.lanes
     }
 
     pub(crate) fn problem_operation(&self) -> &'static str {
@@ -144,7 +153,10 @@ impl Backend for Cuda {
         let parts = Parts::of(problem, &plan, limits)?;
         log::debug!("{problem}: {plan}");
         let kernels = load(&self.device, &plan.specifications(problem))?;
-        let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels };
+        let streamed = plan.getrf.as_ref().and_then(|getrf| getrf.steps.as_ref()).is_some_and(|steps| steps.streamed);
+        let lanes =
+            (0..if streamed { LANES } else { 0 }).map(|_| Stream::new(&self.device)).collect::<Result<_, _>>()?;
+        let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels, lanes };
         prepared.allow_shared_bytes()?;
         Ok(prepared)
     }
@@ -174,7 +186,14 @@ impl CudaPrepared {
     fn allow_shared_bytes(&self) -> Result<(), Error> {
         let (plan, order) = (&self.plan, self.plan.order());
         let mut most = vec![("permutation", order * 4)];
-        most.extend(plan.getrf.as_ref().map(|getrf| ("getrf", getrf.dynamic_shared_bytes)));
+        if let Some(getrf) = &plan.getrf {
+            most.extend([
+                ("getrf", getrf.dynamic_shared_bytes),
+                ("getrf_panel", getrf.dynamic_shared_bytes),
+                ("laswp", order * 4),
+            ]);
+            most.extend(getrf.steps.as_ref().map(|steps| ("getrf_update", steps.update.dynamic_shared_bytes)));
+        }
         most.extend(plan.getrs.as_ref().map(|getrs| ("getrs", getrs.shared_bytes)));
         if let Some(getri) = &plan.getri {
             let bytes = getri.shared_bytes(plan.scalar(), order, order);

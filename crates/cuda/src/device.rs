@@ -133,6 +133,14 @@ impl Device {
         self.0.kernels.kernel(&self.0.driver, &self.0.architecture, specification)
     }
 
+    /// Name and version of the compiler that makes its kernels.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] where there is none.
+    pub fn compiler(&self) -> Result<String, Error> {
+        self.0.kernels.compiler()
+    }
+
     pub(crate) fn driver(&self) -> &dyn Driver {
         &*self.0.driver
     }

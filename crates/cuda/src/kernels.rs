@@ -14,25 +14,49 @@ macro_rules! source {
     };
 }
 
-/// `A = P L U`.
-pub(crate) const GETRF: KernelSource = source!(
-    "getrf.cu",
+macro_rules! factorization {
+    ($name:literal) => {
+        source!(
+            $name,
+            "scalar.cuh",
+            "instruction.cuh",
+            "warp.cuh",
+            "operand.cuh",
+            "panel.cuh",
+            "search.cuh",
+            "getf2.cuh",
+            "columns.cuh",
+            "update.cuh",
+            "laswp.cuh",
+            "factor.cuh"
+        )
+    };
+}
+
+/// `A = P L U`, in one launch.
+pub(crate) const GETRF: KernelSource = factorization!("getrf.cu");
+/// `A = P L U`, in many: `getrf_panel` and `getrf_update`.
+pub(crate) const GETRF_STEPS: KernelSource = factorization!("getrf_steps.cu");
+/// The interchange of rows between those.
+pub(crate) const LASWP: KernelSource = source!(
+    "laswp.cu",
     "scalar.cuh",
+    "instruction.cuh",
     "warp.cuh",
     "operand.cuh",
     "panel.cuh",
-    "search.cuh",
-    "getf2.cuh",
-    "update.cuh",
+    "columns.cuh",
     "laswp.cuh"
 );
 /// `A⁻¹` from factors: `trtri` and `getri`.
-pub(crate) const GETRI: KernelSource = source!("getri.cu", "scalar.cuh", "warp.cuh", "operand.cuh", "triangle.cuh");
+pub(crate) const GETRI: KernelSource =
+    source!("getri.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "triangle.cuh");
 /// `op(A) X = B` from factors.
-pub(crate) const GETRS: KernelSource = source!("getrs.cu", "scalar.cuh", "warp.cuh", "operand.cuh");
+pub(crate) const GETRS: KernelSource = source!("getrs.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
 /// `permutation` and `lacpy`.
-pub(crate) const PERMUTATION: KernelSource = source!("permutation.cu", "scalar.cuh", "warp.cuh", "operand.cuh");
+pub(crate) const PERMUTATION: KernelSource =
+    source!("permutation.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
 /// `determinant` and `lange`.
-pub(crate) const DET: KernelSource = source!("det.cu", "scalar.cuh", "warp.cuh", "operand.cuh");
+pub(crate) const DET: KernelSource = source!("det.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
 /// `spread` and `fill_failed`.
 pub(crate) const OUTCOME: KernelSource = source!("outcome.cu", "scalar.cuh", "operand.cuh");

@@ -52,6 +52,7 @@ mod run;
 mod solve;
 #[cfg(feature = "driver")]
 mod staging;
+mod steps;
 #[cfg(feature = "driver")]
 mod stream;
 #[cfg(feature = "driver")]
@@ -61,7 +62,9 @@ pub use crate::environment::Environment;
 pub use crate::kernel::disk::DiskCache;
 pub use crate::kernel::source::{BASE_OPTIONS, CONFIGURATION, Digest, KernelSource, Specification};
 pub use crate::limits::Limits;
-pub use crate::plan::{Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, Resources, Search};
+pub use crate::plan::{
+    Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, Resources, Search, Steps,
+};
 #[cfg(feature = "driver")]
 pub use crate::{
     backend::{Cuda, CudaPrepared},

@@ -76,7 +76,25 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn launch(&self, entry: &str, blocks: usize, threads: usize, shared_bytes: usize) -> Result<Launch<'a>, Error> {
+    pub(crate) fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    pub(crate) fn stream(&self) -> &'a Stream {
+        self.stream
+    }
+
+    pub(crate) fn prepared(&self) -> &'a CudaPrepared {
+        self.prepared
+    }
+
+    pub(crate) fn launch(
+        &self,
+        entry: &str,
+        blocks: usize,
+        threads: usize,
+        shared_bytes: usize,
+    ) -> Result<Launch<'a>, Error> {
         let kernel = self.prepared.kernel(entry)?;
         let launch = Launch::new(kernel, self.stream)
             .grid((blocks as u64).min(LARGEST_GRID))
@@ -88,6 +106,9 @@ impl<'a> Run<'a> {
     /// `A = P L U`. No rows are written where `to.rows` is null.
     pub(crate) fn getrf(&self, a: Operand, to: &DeviceFactors, count: usize) -> Result<(), Error> {
         let Some(plan) = &self.prepared.cuda_plan().getrf else { return Err(missing("getrf")) };
+        if let Some(steps) = &plan.steps {
+            return self.getrf_by_steps(plan, steps, a, to, count);
+        }
         let launch = self
             .launch("getrf", count.div_ceil(plan.teams), plan.threads * plan.teams, plan.dynamic_shared_bytes)?
             .argument(a)
@@ -267,7 +288,7 @@ impl<'a> Run<'a> {
         unsafe { launch.launch(self.operation) }
     }
 
-    fn order(&self) -> i32 {
+    pub(crate) fn order(&self) -> i32 {
         self.prepared.cuda_plan().order() as i32
     }
 }

@@ -115,6 +115,11 @@ impl Stream {
             return Err(Error::new(ErrorKind::Argument, "capture", "memory of a stream that is not captured was used")
                 .advise("capture only work on memory that was allocated on the captured stream"));
         }
+        self.follow(other)
+    }
+
+    /// As [`Stream::wait_for`], where the two may differ in whether they capture: one becomes part of what the other captures.
+    pub(crate) fn follow(&self, other: &Self) -> Result<(), Error> {
         let driver = self.0.device.driver();
         let event = locked(&other.0.order);
         other.check("order streams", driver.record(*event, other.0.handle))?;

@@ -42,11 +42,17 @@ forced! {
     interchange_serial "interchange-serial";
     interchange_grouped "interchange-grouped";
     right_looking "right-looking";
+    multi_kernel "multi-kernel";
+    multi_kernel_interchange "multi-kernel-interchange";
+    multi_kernel_blocked "multi-kernel-blocked";
+    multi_kernel_batched "multi-kernel-batched";
+    multi_kernel_two_level "multi-kernel-two-level:width=16,together=2";
     timely "timely";
     static_resources "static";
     dynamic_resources "dynamic";
     wide_panel "left-looking:panel=14,inverse-block=20";
     two_rows "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5";
+    streamed_through_registers "left-looking:stages=0,ahead=2,panel=4";
 }
 
 /// Few and small matrices, for memory and race checkers, under which a kernel takes a hundred times as long.
@@ -62,5 +68,12 @@ mod sanitized {
     conformance!(cuda_c64, Complex<f64>, SCOPE, gpu());
     conformance!(cuda_tree_search, f64, SCOPE, gpu(), Options::default().with_plan("tree-search"));
     conformance!(cuda_right_looking, f64, SCOPE, gpu(), Options::default().with_plan("right-looking"));
+    conformance!(
+        cuda_by_steps,
+        f64,
+        SCOPE,
+        gpu(),
+        Options::default().with_plan("multi-kernel-two-level:width=16,together=2")
+    );
     conformance!(cuda_timely, f64, SCOPE, gpu(), Options::default().with_plan("timely"));
 }

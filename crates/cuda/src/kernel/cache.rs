@@ -63,6 +63,11 @@ impl KernelCache {
         Self { slots: Mutex::default(), disk, compiler }
     }
 
+    /// Name and version of what compiles.
+    pub(crate) fn compiler(&self) -> Result<String, Error> {
+        self.compiler.version()
+    }
+
     pub(crate) fn kernel(
         &self,
         driver: &Arc<dyn Driver>,

@@ -45,7 +45,7 @@ extern "C" __global__ void determinant(Operand lu, const u32* pivots, const u32*
             sign = of_modulus_one(sign, modulus(sign));
         }
         log_abs = Warp::sum(log_abs);
-        if (word == 0xffffffffu) {
+        if (word == NOT_FINITE) {
             sign = not_a_number<Scalar>();
             log_abs = Range<Real>::nan();
         } else if (word != 0) {
@@ -79,7 +79,7 @@ extern "C" __global__ void lange(Operand a, const u32* status, Real* result, u64
                 result[b] = largest;
             } else {
                 const u32 word = status[b];
-                result[b] = word == 0 ? result[b] * largest : word == 0xffffffffu ? Range<Real>::nan() : Range<Real>::infinity();
+                result[b] = word == 0 ? result[b] * largest : word == NOT_FINITE ? Range<Real>::nan() : Range<Real>::infinity();
             }
         }
     }

@@ -20,7 +20,7 @@ __device__ u32 getf2(P& panel, Team& team, int first, int width, u32 info, int t
         const Divisor<Scalar> by = {row[j], pivot.reciprocal};
         const bool zero_pivot = is_zero(by.value);
         if (zero_pivot && info == 0) info = k + 1;
-        if (tid == 0) team.pivot[j] = chosen;
+        if (tid == 0) team.moves.pivot[j] = chosen;
         UNROLL for (int r = 0; r < panel.rows(); ++r) {
             Position place = panel.place(r, tid);
             place = place == chosen ? k : place == k ? chosen : place;

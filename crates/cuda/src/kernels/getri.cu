@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
                 }
                 __syncthreads();
             }
-            if (__syncthreads_or(bad)) failed = 0xffffffffu;
+            if (__syncthreads_or(bad)) failed = NOT_FINITE;
             if (threadIdx.x == 0 && failed != 0) status[b] = failed;
         }
         if (failed != 0 && begin == 0) {

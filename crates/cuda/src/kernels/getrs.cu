@@ -3,8 +3,6 @@
 #include "operand.cuh"
 #include "warp.cuh"
 
-#define UNROLL _Pragma("unroll")
-
 constexpr int NB = WARP;               // rows solved together, one a lane
 constexpr int TILE = BATCHLA_COLUMNS;  // right-hand sides of a block
 
@@ -86,6 +84,6 @@ extern "C" __global__ void getrs(Operand lu, const u32* rows, u32 one_matrix, Op
             }
         }
         // Every block that sees a failure writes the same word.
-        if (__syncthreads_or(bad) && threadIdx.x == 0 && status[m] == 0) status[m] = 0xffffffffu;
+        if (__syncthreads_or(bad) && threadIdx.x == 0 && status[m] == 0) status[m] = NOT_FINITE;
     }
 }

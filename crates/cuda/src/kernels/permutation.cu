@@ -15,7 +15,7 @@ extern "C" __global__ void permutation(const u32* pivots, const u32* given, u32*
             for (int k = 0; k < order; ++k) {
                 const u32 p = pivots[b * order + k];
                 if (p < u32(k) || p >= u32(order)) {
-                    word = 0xffffffffu;
+                    word = NOT_FINITE;
                     continue;
                 }
                 const Position moved = row[k];

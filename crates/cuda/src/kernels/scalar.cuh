@@ -10,6 +10,10 @@ typedef unsigned long long u64;
 typedef long long i64;
 typedef int Position;  // of a row or column
 
+constexpr u32 NOT_FINITE = 0xffffffffu;  // an outcome word; others are LAPACK's info
+
+#define UNROLL _Pragma("unroll")
+
 template <class R>
 struct alignas(2 * sizeof(R)) Complex {
     R re, im;

@@ -4,8 +4,6 @@
 #include "operand.cuh"
 #include "warp.cuh"
 
-#define UNROLL _Pragma("unroll")
-
 constexpr int NB = BATCHLA_NB;      // columns of a block
 constexpr int ROWS = BATCHLA_ROWS;  // rows that a thread works on at once
 constexpr int PACKS = (NB + Pack::LENGTH - 1) / Pack::LENGTH;

@@ -1,6 +1,6 @@
 // What the threads of a warp do together, in the oldest instructions that serve, with newer ones where the architecture has them.
 #pragma once
-#include "scalar.cuh"
+#include "instruction.cuh"
 
 constexpr int WARP = 32;
 
@@ -64,26 +64,3 @@ struct Group {
 };
 
 typedef Group<WARP> Warp;
-
-// c -= a b where `condition` holds: a predicated instruction, no branch.
-__device__ inline void subtract_product_if(bool condition, float& c, float a, float b) {
-#if defined(__CUDA_ARCH__)
-    asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f32 %0, %1, %2, %0; }" : "+f"(c) : "f"(-a), "f"(b), "r"(u32(condition)));
-#else
-    if (condition) c = subtract_product(c, a, b);
-#endif
-}
-__device__ inline void subtract_product_if(bool condition, double& c, double a, double b) {
-#if defined(__CUDA_ARCH__)
-    asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f64 %0, %1, %2, %0; }" : "+d"(c) : "d"(-a), "d"(b), "r"(u32(condition)));
-#else
-    if (condition) c = subtract_product(c, a, b);
-#endif
-}
-template <class R>
-__device__ inline void subtract_product_if(bool condition, Complex<R>& c, Complex<R> a, Complex<R> b) {
-    subtract_product_if(condition, c.re, a.re, b.re);
-    subtract_product_if(condition, c.re, -a.im, b.im);
-    subtract_product_if(condition, c.im, a.re, b.im);
-    subtract_product_if(condition, c.im, a.im, b.re);
-}

@@ -47,6 +47,8 @@ pub struct GetrfPlan {
     pub rows: usize,
     /// Columns of the streamed part that are fetched at a time.
     pub ahead: usize,
+    /// How many such fetches shared memory has room for; 0: they go to registers.
+    pub stages: usize,
     /// Matrices a block.
     pub teams: usize,
     /// Blocks a multiprocessor that the compiler leaves room for.
@@ -59,43 +61,72 @@ pub struct GetrfPlan {
     pub search: Search,
     /// Bytes of shared memory a block whose size depends on the order.
     pub dynamic_shared_bytes: usize,
+    /// Where LU goes by many launches; what is above is then the panel's.
+    pub steps: Option<Steps>,
 }
 
-/// Up to which order, which panel, rows a thread, columns fetched at a time and registers a thread are best.
+/// A right-looking LU by many launches, as MAGMA's slides on batched LU have it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Steps {
+    /// Columns that one launch factors.
+    pub width: usize,
+    /// How many such panels there are before columns beyond the next panel are updated, by all of them at once.
+    pub together: usize,
+    /// Whether each matrix is updated by a launch of its own, dealt out over some streams.
+    pub streamed: bool,
+    /// How columns are updated.
+    pub update: Box<GetrfPlan>,
+}
+
+/// Up to which order, which panel, rows a thread, columns fetched at a time, such fetches and registers a thread are best.
+#[derive(Clone, Copy)]
 struct Tuned {
     order: usize,
     panel: usize,
     rows: usize,
     ahead: usize,
+    stages: usize,
     registers: usize,
 }
 
-const fn tuned(order: usize, panel: usize, rows: usize, ahead: usize, registers: usize) -> Tuned {
-    Tuned { order, panel, rows, ahead, registers }
+const fn tuned(order: usize, panel: usize, rows: usize, [ahead, stages]: [usize; 2], registers: usize) -> Tuned {
+    Tuned { order, panel, rows, ahead, stages, registers }
 }
 
-/// Measured on an H200, 2026-11-20, at orders 16, 32, 48, 64, 96, 128, 190, 256 and 512 (f64 also 1024), batches of 10 000 (256: 4 000, 512: 1 000, 1024: 200);
-/// between and beyond those, as their neighbours.
+/// Measured on an H200, 2026-11-21, at orders 16, 24, 40, 64, 96, 128, 190, 256 and 512, batches of 10 000 (256: 4 000, 512: 1 000); between those, as
+/// their neighbours, and beyond them, to keep registers from spilling.
 fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
-        tuned(32, 16, 1, 16, 128),
-        tuned(48, 8, 2, 8, 96),
-        tuned(64, 16, 2, 16, 168),
-        tuned(112, 8, 1, 8, 80),
-        tuned(160, 8, 2, 8, 96),
-        tuned(256, 16, 2, 16, 168),
-        tuned(1024, 16, 2, 4, 128),
-        tuned(2048, 8, 4, 8, 128),
+        tuned(16, 16, 1, [16, 0], 128),
+        tuned(48, 8, 1, [4, 3], 64),
+        tuned(384, 16, 1, [4, 3], 80),
+        tuned(1024, 16, 2, [4, 3], 128),
+        tuned(2048, 8, 4, [4, 3], 128),
     ];
-    const F64: &[Tuned] = &[tuned(112, 8, 1, 8, 128), tuned(1024, 8, 2, 8, 128), tuned(2048, 4, 4, 4, 128)];
-    const C32: &[Tuned] = &[tuned(160, 8, 1, 8, 128), tuned(1024, 8, 2, 8, 128), tuned(2048, 4, 4, 4, 128)];
+    const F64: &[Tuned] = &[
+        tuned(16, 8, 1, [8, 0], 128),
+        tuned(160, 8, 1, [4, 3], 80),
+        tuned(224, 12, 1, [4, 3], 96),
+        tuned(384, 16, 1, [4, 3], 128),
+        tuned(1024, 12, 2, [2, 3], 128),
+        tuned(2048, 4, 4, [4, 2], 128),
+    ];
+    const C32: &[Tuned] = &[
+        tuned(16, 8, 1, [8, 0], 128),
+        tuned(160, 8, 1, [4, 3], 80),
+        tuned(224, 12, 1, [4, 3], 96),
+        tuned(320, 16, 1, [4, 3], 128),
+        tuned(640, 12, 1, [4, 3], 96),
+        tuned(1024, 12, 2, [2, 3], 128),
+        tuned(2048, 4, 4, [4, 2], 128),
+    ];
     const C64: &[Tuned] = &[
-        tuned(32, 4, 1, 4, 128),
-        tuned(112, 8, 1, 2, 168),
-        tuned(224, 8, 1, 8, 168),
-        tuned(512, 8, 2, 8, 255),
-        tuned(1024, 4, 2, 4, 128),
-        tuned(2048, 2, 4, 2, 128),
+        tuned(16, 4, 1, [4, 0], 128),
+        tuned(160, 8, 1, [4, 3], 128),
+        tuned(224, 12, 1, [4, 3], 128),
+        tuned(512, 8, 1, [4, 3], 128),
+        tuned(1024, 4, 2, [4, 2], 128),
+        tuned(2048, 2, 4, [2, 2], 128),
     ];
     match scalar {
         ScalarKind::F32 => F32,
@@ -116,23 +147,39 @@ impl GetrfPlan {
         order: usize,
         limits: &Limits,
     ) -> Result<Self, String> {
-        let Family { looking, interchange, search, .. } = *family;
         let row = table(scalar).iter().find(|row| order <= row.order && !family.shared_panel);
-        let (mut panel, own_rows, ahead, registers) =
-            row.map_or((8, 0, 8, 128), |row| (row.panel, row.rows, row.ahead, row.registers));
-        let rows = request.number_or("rows", 0..=8, own_rows)?;
-        if rows == 0 {
-            // In shared memory, as wide as it fits.
-            let limit = limits.shared_bytes_per_block as usize;
-            while panel > 1 && Self::shared_bytes(panel, 256, 0, 1, scalar, order) > limit {
-                panel /= 2;
-            }
+        let own = row.copied().unwrap_or(tuned(order, 8, 0, [8, 0], 128));
+        let Some(stepwise) = family.steps else { return Self::tile(family, request, own, scalar, order, limits) };
+
+        let columns = Tuned { panel: own.panel.min(8), ahead: own.ahead.min(8), stages: 0, ..own };
+        let update = Self::tile(family, request, columns, scalar, order, limits)?;
+        let inner = if stepwise.blocked_panel { update.clone() } else { Self { panel: 1, ahead: 1, ..update.clone() } };
+        let (width, together) =
+            (request.number_or("width", 1..=64, 32)?, request.number_or("together", 1..=64, stepwise.together)?);
+        if !width.is_multiple_of(update.panel) || inner.teams > 1 {
+            return Err(format!("panels of {width} columns are no whole blocks of {}", update.panel));
         }
-        let panel = request.number_or("panel", 1..=64, panel)?;
+        let steps = Steps { width, together, streamed: stepwise.streamed, update: Box::new(update) };
+        let dynamic_shared_bytes = inner.dynamic_bytes(scalar, order);
+        Ok(Self { dynamic_shared_bytes, steps: Some(steps), ..inner })
+    }
+
+    /// One kernel's numbers: the table's, or those asked for, as far as the GPU has room.
+    fn tile(
+        family: &Family,
+        request: &Request<'_>,
+        own: Tuned,
+        scalar: ScalarKind,
+        order: usize,
+        limits: &Limits,
+    ) -> Result<Self, String> {
+        let Family { looking, interchange, search, .. } = *family;
+        let limit = limits.shared_bytes_per_block as usize;
         let most = limits.threads_per_block as usize;
+        let rows = request.number_or("rows", 0..=8, own.rows)?;
         let threads = match rows {
             0 => order.next_multiple_of(WARP).clamp(WARP, 256),
-            1 if order <= WARP => order.next_power_of_two().max(4),
+            1 if order <= WARP && family.steps.is_none() => order.next_power_of_two().max(4),
             rows => order.div_ceil(rows).next_multiple_of(WARP).max(WARP),
         };
         let threads = request.number_or("threads", 4..=most, threads)?;
@@ -143,79 +190,137 @@ impl GetrfPlan {
                  that with one row each, and at most {most}"
             ));
         }
-        let panel = if threads < WARP { panel.min(threads) } else { panel };
-        let ahead = request.number_or("ahead", 1..=64, ahead)?.min(panel);
-        let tree = search == Search::Tree;
-        let mut own_teams = if rows == 1 && order <= WARP && threads <= WARP { SMALL_BLOCK / threads } else { 1 };
-        let least_teams = (WARP / threads).max(1);
-        while own_teams > least_teams
-            && Self::fixed_bytes(panel, threads, own_teams, scalar, tree) > STATIC_SHARED_BYTES
-        {
-            own_teams /= 2;
+        let (teams, blocks, dynamic_shared_bytes) = (1, 1, 0);
+        let mut plan = Self {
+            panel: own.panel,
+            threads,
+            rows,
+            ahead: own.ahead,
+            stages: if rows > 0 { own.stages } else { 0 },
+            teams,
+            blocks,
+            looking,
+            interchange,
+            search,
+            dynamic_shared_bytes,
+            steps: None,
+        };
+        while rows == 0 && plan.panel > 1 && plan.shared_bytes(scalar, order) > limit {
+            // In shared memory, as wide as it fits.
+            plan.panel /= 2;
         }
-        let teams = request.number_or("teams", 1..=256, own_teams)?;
-        if teams > 1 && (threads > WARP || rows == 0) {
+        plan.panel = request.number_or("panel", 1..=64, plan.panel)?;
+        if threads < WARP {
+            plan.panel = plan.panel.min(threads);
+        }
+        while plan.stages > 0 && !plan.panel.is_multiple_of(plan.ahead) {
+            plan.ahead -= 1;
+        }
+        plan.ahead = request.number_or("ahead", 1..=64, plan.ahead)?.min(plan.panel);
+
+        if family.steps.is_none() && rows == 1 && threads <= WARP {
+            plan.teams = SMALL_BLOCK / threads;
+        }
+        let least_teams = (WARP / threads).max(1);
+        while plan.teams > least_teams && plan.fixed_bytes(scalar) > STATIC_SHARED_BYTES {
+            plan.teams /= 2;
+        }
+        plan.teams = request.number_or("teams", 1..=256, plan.teams)?;
+        if plan.teams > 1 && (threads > WARP || rows == 0) {
             return Err(format!(
-                "{teams} matrices a block need teams of one warp at most with rows in registers, not of {threads} threads"
+                "{} matrices a block need teams of one warp at most with rows in registers, not of {threads} threads",
+                plan.teams
             ));
         }
-        if !(threads * teams).is_multiple_of(WARP) {
-            return Err(format!("{teams} teams of {threads} threads are no whole warps"));
+        if !(threads * plan.teams).is_multiple_of(WARP) {
+            return Err(format!("{} teams of {threads} threads are no whole warps", plan.teams));
         }
-        let fixed = Self::fixed_bytes(panel, threads, teams, scalar, tree);
+        let fixed = plan.fixed_bytes(scalar);
         if fixed > STATIC_SHARED_BYTES {
             return Err(format!(
-                "a panel of {panel} columns takes {fixed} bytes of shared memory, {STATIC_SHARED_BYTES} are there"
+                "a panel of {} columns takes {fixed} bytes of shared memory, {STATIC_SHARED_BYTES} are there",
+                plan.panel
             ));
         }
-        let blocks = resident_blocks(threads * teams, registers, limits);
-        let blocks = request.number_or("blocks", 1..=32, blocks)?;
-        let all = Self::shared_bytes(panel, threads, rows, teams, scalar, order);
-        if all > limits.shared_bytes_per_block as usize {
+        let registers = request.number_or("registers", 24..=255, own.registers)?;
+        let blocks = resident_blocks(threads * plan.teams, registers, limits);
+        plan.blocks = request.number_or("blocks", 1..=32, blocks)?;
+        plan.fit_stages(scalar, order, limits);
+        plan.stages = request.number_or("stages", 0..=16, plan.stages)?;
+        if plan.stages == 1 || (plan.stages > 0 && (rows == 0 || !plan.panel.is_multiple_of(plan.ahead))) {
             return Err(format!(
-                "order {order} needs {all} bytes of shared memory a block, {} has {}",
-                limits.name, limits.shared_bytes_per_block
+                "{} stages of {} columns do not make panels of {} in registers: two or more whole ones do",
+                plan.stages, plan.ahead, plan.panel
             ));
         }
-        let dynamic_shared_bytes = Self::dynamic_bytes(panel, threads, rows, teams, scalar, order);
-        Ok(Self { panel, threads, rows, ahead, teams, blocks, looking, interchange, search, dynamic_shared_bytes })
+        let all = plan.shared_bytes(scalar, order);
+        if all > limit {
+            return Err(format!(
+                "order {order} needs {all} bytes of shared memory a block, {} has {limit}",
+                limits.name
+            ));
+        }
+        plan.dynamic_shared_bytes = plan.dynamic_bytes(scalar, order);
+        Ok(plan)
     }
 
-    fn dynamic_bytes(
-        panel: usize,
-        threads: usize,
-        rows: usize,
-        teams: usize,
-        scalar: ScalarKind,
-        order: usize,
-    ) -> usize {
-        let places = order.next_multiple_of(threads) * 4;
-        let in_registers = rows > 0;
-        let panel_bytes = if in_registers { 0 } else { (order + 1) * panel * scalar_bytes(scalar) };
-        teams * (panel_bytes.next_multiple_of(16) + if in_registers { places } else { 2 * places })
+    /// As many stages of the streamed part as leave room for all the blocks that registers do; none where even the fewest are too many.
+    fn fit_stages(&mut self, scalar: ScalarKind, order: usize, limits: &Limits) {
+        let fits = |plan: &Self, blocks: usize| {
+            let bytes = plan.shared_bytes(scalar, order);
+            let all = blocks * (bytes + limits.reserved_shared_bytes_per_block as usize);
+            bytes <= limits.shared_bytes_per_block as usize && all <= limits.shared_bytes_per_multiprocessor as usize
+        };
+        while self.stages > 2 && !fits(self, self.blocks) {
+            self.stages -= 1;
+        }
+        while self.stages > 0 && self.ahead.is_multiple_of(2) && !fits(self, self.blocks) {
+            self.ahead /= 2;
+        }
+        while self.stages > 0 && self.blocks > 1 && !fits(self, self.blocks) {
+            self.blocks -= 1;
+        }
+        if !fits(self, 1) {
+            self.stages = 0;
+        }
+    }
+
+    /// Whether diagonal blocks stay in shared memory.
+    fn keeps_diagonal(&self) -> bool {
+        self.stages > 0 && self.looking == Looking::Left
+    }
+
+    /// Bytes of a row of a panel in shared memory.
+    fn line_bytes(&self, scalar: ScalarKind) -> usize {
+        let pack = 16 / scalar_bytes(scalar);
+        (self.panel.div_ceil(pack) + 1) * 16
+    }
+
+    /// What depends on the order: `Shared` of `panel.cuh`.
+    fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        let places = order.next_multiple_of(self.threads) * 4;
+        let (elements, positions) = match self.rows {
+            0 => ((order + 1) * self.panel, 2 * places),
+            rows => (self.stages * self.ahead * rows * self.threads, places),
+        };
+        let lines = if self.keeps_diagonal() { order.next_multiple_of(self.panel) } else { 0 };
+        let elements = (elements * scalar_bytes(scalar)).next_multiple_of(16);
+        self.teams * (elements + lines * self.line_bytes(scalar) + positions.next_multiple_of(16))
     }
 
     /// All shared memory of a block.
-    fn shared_bytes(
-        panel: usize,
-        threads: usize,
-        rows: usize,
-        teams: usize,
-        scalar: ScalarKind,
-        order: usize,
-    ) -> usize {
-        Self::fixed_bytes(panel, threads, teams, scalar, true)
-            + Self::dynamic_bytes(panel, threads, rows, teams, scalar, order)
+    fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
     }
 
     /// What does not depend on the order: `Team` of `panel.cuh`, and the tree of a search.
-    fn fixed_bytes(panel: usize, threads: usize, teams: usize, scalar: ScalarKind, tree: bool) -> usize {
-        let element = scalar_bytes(scalar);
-        let pack = 16 / element;
-        let line = (panel.div_ceil(pack) + 1) * pack * element;
-        let candidate = ((line + element).next_multiple_of(8) + 12).next_multiple_of(16);
-        let team = 3 * panel * line + 2 * threads.div_ceil(WARP) * candidate + 5 * panel * 4 + 4;
-        teams * team.next_multiple_of(16) + if tree { threads * 16 } else { 0 }
+    fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
+        let line = self.line_bytes(scalar);
+        let candidate = ((line + scalar_bytes(scalar)).next_multiple_of(8) + 12).next_multiple_of(16);
+        let lines = if self.keeps_diagonal() { 2 * self.panel + 1 } else { 3 * self.panel };
+        let team = lines * line + 2 * self.threads.div_ceil(WARP) * candidate + 5 * self.panel * 4 + 4;
+        let tree = if self.search == Search::Tree { self.threads * 16 } else { 0 };
+        self.teams * team.next_multiple_of(16) + tree
     }
 }
 
@@ -224,8 +329,14 @@ const STATIC_SHARED_BYTES: usize = 48 << 10;
 
 impl fmt::Display for GetrfPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, rows, ahead, teams, blocks, .. } = self;
-        write!(f, "panel={panel} threads={threads} rows={rows} ahead={ahead} teams={teams} blocks={blocks}")?;
-        write!(f, " {:?}/{:?}/{:?}", self.looking, self.interchange, self.search)
+        let Self { panel, threads, rows, ahead, stages, teams, blocks, .. } = self;
+        write!(
+            f,
+            "panel={panel} threads={threads} rows={rows} ahead={ahead} stages={stages} teams={teams} blocks={blocks}"
+        )?;
+        write!(f, " {:?}/{:?}/{:?}", self.looking, self.interchange, self.search)?;
+        let Some(Steps { width, together, streamed, update }) = &self.steps else { return Ok(()) };
+        let how = if *streamed { "a launch a matrix" } else { "one launch" };
+        write!(f, " by steps: width={width} together={together}, update by {how}: panel={}", update.panel)
     }
 }

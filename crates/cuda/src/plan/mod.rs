@@ -10,7 +10,7 @@ use std::fmt;
 
 use batchla_core::{Error, Operation, Options, Plan, Problem, Rejection, ScalarKind, SourceKind};
 
-pub use self::getrf::{GetrfPlan, Interchange, Looking, Search};
+pub use self::getrf::{GetrfPlan, Interchange, Looking, Search, Steps};
 pub use self::getri::{Correction, GetriPlan, Resources};
 pub use self::getrs::GetrsPlan;
 pub(crate) use self::request::Request;
@@ -55,6 +55,15 @@ pub(crate) struct Family {
     shared_panel: bool,
     correction: Correction,
     resources: Option<Resources>,
+    steps: Option<Stepwise>,
+}
+
+/// What MAGMA's slides improve step by step.
+#[derive(Clone, Copy)]
+pub(crate) struct Stepwise {
+    blocked_panel: bool,
+    streamed: bool,
+    together: usize,
 }
 
 const LEFT_LOOKING: Family = Family {
@@ -65,16 +74,42 @@ const LEFT_LOOKING: Family = Family {
     shared_panel: false,
     correction: Correction::Delayed,
     resources: None,
+    steps: None,
 };
 
+const fn multi_kernel(name: &'static str, interchange: Interchange, steps: Stepwise) -> Family {
+    Family { name, looking: Looking::Right, interchange, steps: Some(steps), ..LEFT_LOOKING }
+}
+
 /// The first is the planner's; the others are there to be compared with it and are never chosen by themselves.
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 14] = [
     LEFT_LOOKING,
     Family { name: "shared-panel", shared_panel: true, ..LEFT_LOOKING },
     Family { name: "tree-search", shared_panel: true, search: Search::Tree, ..LEFT_LOOKING },
     Family { name: "interchange-serial", interchange: Interchange::Serial, ..LEFT_LOOKING },
     Family { name: "interchange-grouped", interchange: Interchange::Grouped, ..LEFT_LOOKING },
     Family { name: "right-looking", looking: Looking::Right, interchange: Interchange::Grouped, ..LEFT_LOOKING },
+    multi_kernel("multi-kernel", Interchange::Serial, Stepwise { blocked_panel: false, streamed: true, together: 1 }),
+    multi_kernel(
+        "multi-kernel-interchange",
+        Interchange::Grouped,
+        Stepwise { blocked_panel: false, streamed: true, together: 1 },
+    ),
+    multi_kernel(
+        "multi-kernel-blocked",
+        Interchange::Grouped,
+        Stepwise { blocked_panel: true, streamed: true, together: 1 },
+    ),
+    multi_kernel(
+        "multi-kernel-batched",
+        Interchange::Grouped,
+        Stepwise { blocked_panel: true, streamed: false, together: 1 },
+    ),
+    multi_kernel(
+        "multi-kernel-two-level",
+        Interchange::Grouped,
+        Stepwise { blocked_panel: true, streamed: false, together: 4 },
+    ),
     Family { name: "timely", correction: Correction::Timely, ..LEFT_LOOKING },
     Family { name: "static", resources: Some(Resources::Static), ..LEFT_LOOKING },
     Family { name: "dynamic", resources: Some(Resources::Dynamic), ..LEFT_LOOKING },
@@ -82,7 +117,7 @@ const FAMILIES: [Family; 9] = [
 
 impl CudaPlan {
     /// The names by which families of plans are forced; the first is the planner's choice.
-    pub const NAMES: [&'static str; 9] = {
+    pub const NAMES: [&'static str; 14] = {
         let mut names = [""; FAMILIES.len()];
         let mut i = 0;
         while i < names.len() {

@@ -8,13 +8,17 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 14] = [
     "panel",
     "ahead",
+    "stages",
+    "width",
+    "together",
     "rows",
     "threads",
     "teams",
     "blocks",
+    "registers",
     "inverse-block",
     "inverse-rows",
     "inverse-threads",

@@ -15,9 +15,23 @@ impl CudaPlan {
         if let Some(getrf) = &self.getrf {
             // Only a factorisation leaves its factors with the caller; others have theirs in the workspace, column-major.
             let unit_out = operation != Operation::Factorize || unit_rows(problem.out());
-            all.push(getrf_specification(getrf, self.scalar(), unit_rows(problem.a()), unit_out));
+            let unit = (unit_rows(problem.a()), unit_out);
+            match &getrf.steps {
+                None => all.push(getrf_specification(kernels::GETRF, "getrf", getrf, self.scalar(), unit)),
+                Some(steps) => {
+                    let interchange = GetrfPlan { panel: steps.width, ..getrf.clone() };
+                    let panel = ("getrf_panel", kernels::GETRF_STEPS, getrf);
+                    let update = ("getrf_update", kernels::GETRF_STEPS, &*steps.update);
+                    for (entry, source, plan) in [panel, ("laswp", kernels::LASWP, &interchange), update] {
+                        all.push(getrf_specification(source, entry, plan, self.scalar(), unit));
+                    }
+                }
+            }
         }
-        if from_factors && matches!(operation, Operation::Invert | Operation::Solve) {
+        let by_steps = self.getrf.as_ref().is_some_and(|getrf| getrf.steps.is_some());
+        if by_steps && operation != Operation::Factorize
+            || from_factors && matches!(operation, Operation::Invert | Operation::Solve)
+        {
             all.push(plain(kernels::PERMUTATION, "permutation"));
         }
         if let Some(getri) = &self.getri {
@@ -60,17 +74,24 @@ fn specification(source: KernelSource, entry: &str, scalar: ScalarKind) -> Speci
     Specification::new(source, entry).define("BATCHLA_SCALAR", scalar).option("--fmad=false")
 }
 
-fn getrf_specification(plan: &GetrfPlan, scalar: ScalarKind, unit_in: bool, unit_out: bool) -> Specification {
+fn getrf_specification(
+    source: KernelSource,
+    entry: &str,
+    plan: &GetrfPlan,
+    scalar: ScalarKind,
+    (unit_in, unit_out): (bool, bool),
+) -> Specification {
     let interchange = match plan.interchange {
         Interchange::Serial => 1,
         Interchange::Grouped => 2,
         Interchange::Delayed => 3,
     };
-    specification(kernels::GETRF, "getrf", scalar)
+    specification(source, entry, scalar)
         .define("BATCHLA_NB", plan.panel)
         .define("BATCHLA_THREADS", plan.threads)
         .define("BATCHLA_ROWS", plan.rows)
         .define("BATCHLA_AHEAD", plan.ahead)
+        .define("BATCHLA_STAGES", plan.stages)
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_SEARCH_TREE", u8::from(plan.search == Search::Tree))

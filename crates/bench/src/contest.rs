@@ -1,0 +1,35 @@
+//! Figures of our own: beside all peers at orders small and large, and plans of the user's choice beside each other.
+
+use crate::figure::{Contestant, Figure, Routine, Series, Shows};
+use crate::paper::contest;
+
+/// Orders from the smallest to beyond the paper's.
+pub const ORDERS: [usize; 18] = [2, 4, 8, 12, 16, 24, 32, 33, 48, 64, 80, 96, 128, 160, 190, 256, 384, 512];
+
+/// The planner's choice beside cuBLAS and MAGMA: LU, then inversion.
+pub fn beside_peers() -> [Figure; 2] {
+    [("lu", Routine::Lu, "LU"), ("inverse", Routine::Inverse, "Inversion")].map(|(name, routine, title)| Figure {
+        name,
+        title: format!("{title} beside cuBLAS and MAGMA"),
+        routine,
+        shows: Shows::Speed,
+        series: contest(routine, &["cuBLAS", "matinv", "MAGMA"]),
+        claims: Vec::new(),
+        source: "",
+    })
+}
+
+/// Plans by name beside cuBLAS.
+pub fn of_plans(routine: Routine, plans: &[String]) -> Figure {
+    let cublas = Series::new("cuBLAS", [Contestant::Cublas], &[]);
+    let ours = plans.iter().map(|plan| Series::plans(plan, [plan.clone()], &["cuBLAS"]));
+    Figure {
+        name: "plans",
+        title: format!("{} by plan", if routine == Routine::Lu { "LU" } else { "Inversion" }),
+        routine,
+        shows: Shows::Speed,
+        series: std::iter::once(cublas).chain(ours).collect(),
+        claims: Vec::new(),
+        source: "",
+    }
+}

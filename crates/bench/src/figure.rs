@@ -1,0 +1,139 @@
+//! What a figure compares, as data: curves of contestants, and what somebody said about them.
+
+use batchla_core::{BatchLayout, Error, Problem, Scalar, ScalarKind, SourceKind};
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Routine {
+    /// `A = P L U`, in place.
+    Lu,
+    /// `A⁻¹` from `A`: LU and inversion.
+    Inverse,
+}
+
+/// Who computes it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Contestant {
+    /// Ours, by the name of a plan.
+    Plan(String),
+    /// cuBLAS: `getrfBatched`, and for an inverse `getriBatched` after it.
+    Cublas,
+    /// cuBLAS: `matinvBatched`, up to order 32.
+    CublasMatinv,
+    /// MAGMA, through PyTorch in a process of its own.
+    Magma,
+}
+
+/// A curve: the fastest of its contestants at each order.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its name in the figure.
+    pub label: String,
+    /// Who may run.
+    pub contestants: Vec<Contestant>,
+    /// It is compared with the fastest of these curves, earlier in the figure.
+    pub base: Vec<String>,
+}
+
+/// What is drawn over the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// GFLOP/s.
+    Speed,
+    /// How many times as fast as its base a curve is.
+    Speedup,
+}
+
+/// A figure, four panels of it, one a type.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Its number in the paper, or a word; its drawing is `figure-NAME.svg`.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// What is computed.
+    pub routine: Routine,
+    /// What is drawn.
+    pub shows: Shows,
+    /// The curves.
+    pub series: Vec<Series>,
+    /// What its source says.
+    pub claims: Vec<Claim>,
+    /// Its source and its verb, as `the paper says`.
+    pub source: &'static str,
+}
+
+/// Something that a source says about a panel, in numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// The panel.
+    pub scalar: ScalarKind,
+    /// What it says.
+    pub says: Says,
+}
+
+/// What can be said about a panel.
+#[derive(Clone, Copy, Debug)]
+pub enum Says {
+    /// A curve reaches so many GFLOP/s on a TITAN V.
+    Peak(&'static str, f64),
+    /// A curve is between so many and so many times as fast as another at the larger orders.
+    Ratio(&'static str, &'static str, f64, f64),
+    /// One of these curves is the best.
+    Best(&'static [&'static str]),
+}
+
+impl Routine {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lu => "LU",
+            Self::Inverse => "inverse",
+        }
+    }
+
+    /// The problem that is prepared.
+    ///
+    /// # Errors
+    /// As of the layout.
+    pub fn problem<T: Scalar>(self, batch: usize, order: usize) -> Result<Problem, Error> {
+        let layout = BatchLayout::column_major(batch, order, order)?;
+        match self {
+            Self::Lu => Problem::factorize::<T>(SourceKind::InPlace, layout, layout),
+            Self::Inverse => Problem::invert::<T>(SourceKind::Matrix, layout, layout),
+        }
+    }
+}
+
+impl Contestant {
+    /// In words, without commas.
+    pub fn name(&self, routine: Routine) -> String {
+        match (self, routine) {
+            (Self::Plan(plan), _) => plan.replace(',', " "),
+            (Self::Cublas, Routine::Lu) => "cublas getrf".to_owned(),
+            (Self::Cublas, Routine::Inverse) => "cublas getrf+getri".to_owned(),
+            (Self::CublasMatinv, _) => "cublas matinv".to_owned(),
+            (Self::Magma, _) => "magma".to_owned(),
+        }
+    }
+}
+
+impl Series {
+    /// A curve, compared with the fastest of others.
+    pub fn new<const N: usize>(label: &str, contestants: [Contestant; N], base: &[&str]) -> Self {
+        let base = base.iter().map(|&label| label.to_owned()).collect();
+        Self { label: label.to_owned(), contestants: contestants.into(), base }
+    }
+
+    /// A curve of plans.
+    pub fn plans<const N: usize>(label: &str, plans: [String; N], base: &[&str]) -> Self {
+        Self::new(label, plans.map(Contestant::Plan), base)
+    }
+}
+
+impl Figure {
+    /// Everybody who runs in it.
+    pub fn contestants(&self) -> impl Iterator<Item = &Contestant> {
+        self.series.iter().flat_map(|series| &series.contestants)
+    }
+}
