@@ -41,7 +41,6 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
         }
         info = getf2(panel, team, first, width, info, tid);
         bad |= store_panel(panel, lu, first, first, width, tid);
-        for (int j = tid; live && j < width; j += THREADS) pivots[first + j] = team.moves.pivot[j];
         if (KEEPS_DIAGONAL) {
             UNROLL for (int r = 0; r < panel.rows(); ++r) {
                 const Position place = panel.place(r, tid);
@@ -50,9 +49,15 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
             }
         }
         // Nothing lies beside a panel that is the only one.
-        if (one_panel && !wants_rows) break;
+        const bool done = one_panel && !wants_rows;
+        if (done) {
+            team_sync();
+        } else {
+            list_moves(panel, team.moves, first, tid);
+        }
+        for (int j = tid; live && j < width; j += THREADS) pivots[first + j] = team.moves.pivot[j];
+        if (done) break;
 
-        list_moves(panel, team.moves, first, tid);
         const bool traced = DELAYED || wants_rows;
         // The moves of `origin`, read before they are written.
         int moved[(2 * NB + THREADS - 1) / THREADS];

@@ -151,7 +151,8 @@ impl GetrfPlan {
         let own = row.copied().unwrap_or(tuned(order, 8, 0, [8, 0], 128));
         let Some(stepwise) = family.steps else { return Self::tile(family, request, own, scalar, order, limits) };
 
-        let columns = Tuned { panel: own.panel.min(8), ahead: own.ahead.min(8), stages: 0, ..own };
+        let registers = own.registers.max(128);
+        let columns = Tuned { panel: own.panel.min(8), ahead: own.ahead.min(8), stages: 0, registers, ..own };
         let update = Self::tile(family, request, columns, scalar, order, limits)?;
         let inner = if stepwise.blocked_panel { update.clone() } else { Self { panel: 1, ahead: 1, ..update.clone() } };
         let (width, together) =
