@@ -49,7 +49,9 @@ pub(crate) fn run(root: &Path, options: &Bundle) -> Result<ExitCode, Box<dyn Err
     let (tests, data) = (bundle.join("tests"), bundle.join("data"));
     fs::create_dir_all(&tests)?;
     fs::create_dir_all(&data)?;
-    for (name, executable) in built(root, &["test", "--no-run", "--package", "batchla-cuda", "--test", "*"])? {
+    let machine = ["test", "--no-run", "--package", "batchla-cuda", "--test", "*"];
+    let facade = ["test", "--no-run", "--package", "batchla", "--test", "real_batches"];
+    for (name, executable) in built(root, &machine)?.into_iter().chain(built(root, &facade)?) {
         if !name.ends_with(WITHOUT_GPU) {
             fs::copy(executable, tests.join(name))?;
         }

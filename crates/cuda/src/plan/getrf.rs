@@ -272,6 +272,7 @@ impl GetrfPlan {
             let all = blocks * (bytes + limits.reserved_shared_bytes_per_block as usize);
             bytes <= limits.shared_bytes_per_block as usize && all <= limits.shared_bytes_per_multiprocessor as usize
         };
+        let ahead = self.ahead;
         while self.stages > 2 && !fits(self, self.blocks) {
             self.stages -= 1;
         }
@@ -282,7 +283,7 @@ impl GetrfPlan {
             self.blocks -= 1;
         }
         if !fits(self, 1) {
-            self.stages = 0;
+            (self.stages, self.ahead) = (0, ahead);
         }
     }
 
