@@ -1,10 +1,10 @@
 //! `A = P L U` of one matrix in scratch memory, by LAPACK's rules: recursive, with panels by our own loops.
 
 use batchla_core::Scalar;
-use num_traits::Float;
 
 use crate::backend::CpuScalar;
 use crate::level3::{block, block_mut, solve_unit_lower, subtract_product};
+use crate::scalar::reciprocal;
 use crate::small::{self, getrf_small};
 use crate::vector::{Chunk, Kernel, LANES, chunks, chunks_mut, minus_product, widest};
 
@@ -151,17 +151,6 @@ fn scale_below<T: Scalar>(column: &mut [T], k: usize) {
         }
     } else {
         column[k + 1..].iter_mut().for_each(|x| *x = x.divide(pivot));
-    }
-}
-
-/// `1 / x`: for complex numbers far from the ends of the range by way of the square of the modulus.
-#[inline(always)]
-pub(crate) fn reciprocal<T: Scalar>(x: T) -> T {
-    let (size, least) = (x.abs1(), T::SAFE_MINIMUM.sqrt());
-    if T::IS_COMPLEX && size > least && size < least.recip() {
-        x.conj().scale((x.re() * x.re() + x.im() * x.im()).recip())
-    } else {
-        num_traits::one::<T>().divide(x)
     }
 }
 

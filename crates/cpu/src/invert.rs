@@ -25,6 +25,12 @@ impl<T: CpuScalar> BatchedInvert<T> for Cpu {
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let results = Results::new(report, x.batch()).with_matrices(x);
         let plan = prepared.cpu_plan();
+        if let Some(set) = plan.groups() {
+            self.for_each_factored_group(prepared, set, &source, threads, results, |mut factored, aside, ones| {
+                factored.invert(aside, ones);
+            });
+            return Ok(());
+        }
         self.for_each_factored(prepared, &source, threads, results, |factored, x, one| {
             let Factored { lu, outcome: factored, norm } = factored;
             let Some(mut inverse) = one.matrix else { return };

@@ -46,7 +46,7 @@ impl Cpu {
         finish: impl Fn(Factored<'_, T>, &mut Columns<T>, One<'_, T>) + Sync,
     ) {
         let plan = prepared.cpu_plan();
-        self.for_each(prepared, threads, results, |Scratch { a, x }, results| {
+        self.for_each(prepared, threads, results, |Scratch { a, x, .. }, results| {
             for one in results {
                 let taken = a.take(source, one.index, one.matrix.as_ref().map(MatrixMut::share));
                 let norm = one.condition.is_some().then(|| a.columns.one_norm());
@@ -151,6 +151,12 @@ impl<T: CpuScalar> BatchedFactorize<T> for Cpu {
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let FactorizeArgs { source, lu, pivots, report, .. } = args;
         let results = Results::new(report, lu.batch()).with_matrices(lu).with_pivots(pivots, problem.order());
+        if let Some(set) = prepared.cpu_plan().groups() {
+            self.for_each_factored_group(prepared, set, &source, threads, results, |mut factored, _, ones| {
+                factored.unpack_factors(ones);
+            });
+            return Ok(());
+        }
         self.for_each_factored(prepared, &source, threads, results, |factored, _, one| {
             let Factored { lu: a, outcome, .. } = factored;
             let Some(mut lu) = one.matrix else { return };

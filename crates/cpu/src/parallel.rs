@@ -103,10 +103,11 @@ impl<'a, T: Scalar> Iterator for Results<'a, T> {
     }
 }
 
-/// Does `work` for all results: in stretches of at most `grain`, on `pool`'s threads or, without one, on the caller's.
+/// Does `work` for all results: in stretches of at most `grain`, which begin at multiples of `lanes`, on `pool`'s threads or, without one, on the caller's.
 pub(crate) fn for_each<T: Scalar>(
     pool: Option<&rayon::ThreadPool>,
     grain: usize,
+    lanes: usize,
     threads: Threads<'_, T>,
     results: Results<'_, T>,
     work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
@@ -115,16 +116,21 @@ pub(crate) fn for_each<T: Scalar>(
         threads.with(thread, |scratch| work(scratch, results));
     };
     match pool {
-        Some(pool) if results.outcomes.len() > grain => pool.install(|| share_out(results, grain, &stretch)),
+        Some(pool) if results.outcomes.len() > grain => pool.install(|| share_out(results, grain, lanes, &stretch)),
         _ => stretch(results, 0),
     }
 }
 
-fn share_out<T: Scalar>(results: Results<'_, T>, grain: usize, stretch: &(impl Fn(Results<'_, T>, usize) + Sync)) {
+fn share_out<T: Scalar>(
+    results: Results<'_, T>,
+    grain: usize,
+    lanes: usize,
+    stretch: &(impl Fn(Results<'_, T>, usize) + Sync),
+) {
     let count = results.outcomes.len();
     if count <= grain {
         return stretch(results, rayon::current_thread_index().unwrap_or(0));
     }
-    let (left, right) = results.split_at(count / 2);
-    rayon::join(|| share_out(left, grain, stretch), || share_out(right, grain, stretch));
+    let (left, right) = results.split_at((count / 2).next_multiple_of(lanes));
+    rayon::join(|| share_out(left, grain, lanes, stretch), || share_out(right, grain, lanes, stretch));
 }

@@ -4,10 +4,13 @@ use std::fmt;
 
 use batchla_core::{Error, Options, Plan, Problem, Rejection, ScalarKind};
 
-use crate::vector::{LANES, fused, instruction_set};
+use crate::simd::InstructionSet;
+use crate::vector::{self, LANES, fused};
 
 /// How the CPU backend computes a problem.
 ///
+/// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
+///   instruction set.
 /// - `unblocked`: our own loops, column by column. Fastest for small orders; its bits are the same on every processor
 ///   that has fused multiply-add, and on every one that has not.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
@@ -22,50 +25,84 @@ pub struct CpuPlan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Family {
+    Interleaved { instruction_set: InstructionSet, lanes: usize },
     Unblocked,
     Faer { panel: usize },
 }
 
 impl CpuPlan {
     /// The names by which plans are forced. Each serves every problem.
-    pub const NAMES: [&str; 2] = ["unblocked", "faer"];
+    pub const NAMES: [&str; 3] = ["interleaved", "unblocked", "faer"];
 
     /// The plan for a problem: the one named in `options`, or the faster one.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](batchla_core::ErrorKind::Unsupported) where there is no plan of the name.
     pub fn choose(problem: &Problem, options: &Options) -> Result<Self, Error> {
+        Self::choose_on(InstructionSet::widest(), problem, options)
+    }
+
+    /// The same on a given instruction set.
+    pub(crate) fn choose_on(
+        instruction_set: InstructionSet,
+        problem: &Problem,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let (scalar, order) = (problem.scalar(), problem.order());
         let faer = Family::Faer { panel: PANEL };
+        let lanes = match scalar {
+            ScalarKind::F32 | ScalarKind::C32 => instruction_set.lanes::<f32>(),
+            ScalarKind::F64 | ScalarKind::C64 => instruction_set.lanes::<f64>(),
+        };
+        let interleaved = Family::Interleaved { instruction_set, lanes };
         let family = match options.plan.as_deref() {
+            Some("interleaved") => interleaved,
             Some("unblocked") => Family::Unblocked,
             Some("faer") => faer,
             Some(other) => {
-                let reason = format!("the CPU backend has the plans {}", Self::NAMES.join(" and "));
+                let reason = format!("the CPU backend has the plans {}", Self::NAMES.join(", "));
                 return Err(Rejection { plan: other.to_owned(), reason }.into_error(problem));
             }
+            None if fused() && order <= interleaved_up_to(scalar) => interleaved,
             None if order <= unblocked_up_to(scalar) => Family::Unblocked,
             None => faer,
         };
         let arithmetic = match family {
+            Family::Interleaved { .. } => format!("cpu-fma-{scalar}"),
             Family::Unblocked if fused() => format!("cpu-unblocked-fma-{scalar}"),
             Family::Unblocked => format!("cpu-unblocked-{scalar}"),
-            Family::Faer { panel } => format!("cpu-faer{FAER}-panel{panel}-{}-{scalar}", instruction_set()),
+            Family::Faer { panel } => format!("cpu-faer{FAER}-panel{panel}-{}-{scalar}", vector::instruction_set()),
         };
         Ok(Self { family, scalar, order, arithmetic })
+    }
+
+    /// Matrices of a group; 1 where they are computed one by one.
+    pub(crate) fn lanes(&self) -> usize {
+        match self.family {
+            Family::Interleaved { lanes, .. } => lanes,
+            _ => 1,
+        }
+    }
+
+    /// The instruction set of groups.
+    pub(crate) fn groups(&self) -> Option<InstructionSet> {
+        match self.family {
+            Family::Interleaved { instruction_set, .. } => Some(instruction_set),
+            _ => None,
+        }
     }
 
     /// Columns of a panel that is factored by our own loops.
     pub(crate) fn panel(&self) -> usize {
         match self.family {
-            Family::Unblocked => self.order.max(1),
+            Family::Interleaved { .. } | Family::Unblocked => self.order.max(1),
             Family::Faer { panel } => panel,
         }
     }
 
     /// Whether inverses and solutions are computed by blocks.
     pub(crate) fn by_blocks(&self) -> bool {
-        self.family != Family::Unblocked
+        matches!(self.family, Family::Faer { .. })
     }
 }
 
@@ -74,6 +111,14 @@ const FAER: &str = "0.24";
 
 /// Columns of a panel, at most.
 const PANEL: usize = 3 * LANES;
+
+/// The largest order at which groups are faster than single matrices.
+fn interleaved_up_to(scalar: ScalarKind) -> usize {
+    match scalar {
+        ScalarKind::F32 | ScalarKind::F64 => 96,
+        ScalarKind::C32 | ScalarKind::C64 => 48,
+    }
+}
 
 /// The largest order at which our own loops are faster than faer's products; measured with two threads of an AVX-512 Xeon.
 fn unblocked_up_to(scalar: ScalarKind) -> usize {
@@ -86,6 +131,7 @@ fn unblocked_up_to(scalar: ScalarKind) -> usize {
 impl Plan for CpuPlan {
     fn name(&self) -> &str {
         match self.family {
+            Family::Interleaved { .. } => "interleaved",
             Family::Unblocked => "unblocked",
             Family::Faer { .. } => "faer",
         }

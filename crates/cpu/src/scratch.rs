@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use batchla_core::{Error, HostArray, MatrixMut, MatrixRef, Scalar};
 
+use crate::interleaved::Group;
 use crate::vector::{LANES, all_finite};
 use crate::workspace::Shape;
 
@@ -98,12 +99,14 @@ pub(crate) struct Scratch<T: Scalar> {
     pub(crate) a: Square<T>,
     /// Its inverse, or right-hand sides and solutions.
     pub(crate) x: Columns<T>,
+    /// A group of matrices.
+    pub(crate) group: Group<T>,
 }
 
 /// The scratch memory of every thread, and one place to share.
 pub(crate) struct Places<T: Scalar> {
     threads: Vec<Mutex<Scratch<T>>>,
-    shared: Square<T>,
+    shared: Scratch<T>,
 }
 
 /// The scratch memory of every thread.
@@ -116,16 +119,29 @@ impl<T: Scalar> Square<T> {
     }
 }
 
+impl<T: Scalar> Scratch<T> {
+    /// Either a matrix and its results, or a group of them; neither where `wanted` is not.
+    fn new(shape: &Shape, result_columns: usize, wanted: bool) -> Result<Self, Error> {
+        let order = |this: bool| if this && wanted { shape.order } else { 0 };
+        let (one, many) = (order(shape.lanes == 1), order(shape.lanes > 1));
+        let right_hand_sides = if shape.shared { result_columns } else { 0 };
+        Ok(Self {
+            a: Square::new(one)?,
+            x: Columns::new(one, result_columns)?,
+            group: Group::new(many, right_hand_sides, shape.lanes)?,
+        })
+    }
+}
+
 impl<T: Scalar> Places<T> {
     pub(crate) fn new(shape: &Shape, threads: usize) -> Result<Self, Error> {
-        let scratch =
-            || Ok(Scratch { a: Square::new(shape.order)?, x: Columns::new(shape.order, shape.result_columns)? });
-        let threads = (0..threads).map(|_| scratch().map(Mutex::new)).collect::<Result<_, Error>>()?;
-        Ok(Self { threads, shared: Square::new(if shape.shared { shape.order } else { 0 })? })
+        let scratch = || Scratch::new(shape, shape.result_columns, true).map(Mutex::new);
+        let threads = (0..threads).map(|_| scratch()).collect::<Result<_, Error>>()?;
+        Ok(Self { threads, shared: Scratch::new(shape, 0, shape.shared)? })
     }
 
     /// The scratch memory of each thread, and the place of the factors of one matrix that serves many right-hand sides.
-    pub(crate) fn split(&mut self) -> (Threads<'_, T>, &mut Square<T>) {
+    pub(crate) fn split(&mut self) -> (Threads<'_, T>, &mut Scratch<T>) {
         (Threads(&self.threads), &mut self.shared)
     }
 }

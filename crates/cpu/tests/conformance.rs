@@ -1,13 +1,26 @@
 //! The CPU backend under the whole suite: as it plans itself, and with each plan forced.
 
 use batchla_core::{BatchLayout, Complex, Error, Options};
-use batchla_cpu::{Cpu, CpuScalar};
+use batchla_cpu::{Cpu, CpuScalar, InstructionSet};
 use batchla_testkit::{Generator, Reference, Scope, conformance, cross_check};
 
 conformance!(cpu_f32, f32, Scope::FULL, Ok(Cpu::new()));
 conformance!(cpu_f64, f64, Scope::FULL, Ok(Cpu::new()));
 conformance!(cpu_c32, Complex<f32>, Scope::FULL, Ok(Cpu::new()));
 conformance!(cpu_c64, Complex<f64>, Scope::FULL, Ok(Cpu::new()));
+
+conformance!(interleaved_f32, f32, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("interleaved"));
+conformance!(interleaved_f64, f64, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("interleaved"));
+conformance!(interleaved_c32, Complex<f32>, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("interleaved"));
+conformance!(interleaved_c64, Complex<f64>, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("interleaved"));
+conformance!(avx2_f32, f32, Scope::QUICK, on(InstructionSet::Avx2));
+conformance!(avx2_c64, Complex<f64>, Scope::QUICK, on(InstructionSet::Avx2));
+conformance!(portable_f64, f64, Scope::QUICK, on(InstructionSet::Portable));
+conformance!(portable_c32, Complex<f32>, Scope::QUICK, on(InstructionSet::Portable));
+
+fn on(set: InstructionSet) -> Result<Cpu, Error> {
+    Cpu::builder().instruction_set(set).build()
+}
 
 conformance!(unblocked_f32, f32, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("unblocked"));
 conformance!(unblocked_c64, Complex<f64>, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("unblocked"));

@@ -1,0 +1,238 @@
+//! `A = P L U` in every lane, each with exchanges of its own.
+//!
+//! Left-looking by panels: the exchanges so far and the columns on the left are applied to a panel's columns when their turn comes. Small
+//! matrices are one panel.
+
+use std::ops::Range;
+
+use batchla_core::Scalar;
+use num_traits::One as _;
+
+use super::tile::{COLUMNS, columns, load, rows, store, subtract};
+use crate::scalar::reciprocal;
+use crate::simd::{Lanes, MOST_LANES, Vector, Work};
+
+/// Columns of a panel.
+const PANEL: usize = 2 * COLUMNS;
+
+/// The largest order that is one panel, whose rows are exchanged by choosing between them in every lane.
+const WHOLE: usize = 16;
+
+/// Factors the matrices of a group.
+pub(crate) struct Getrf<'a, T> {
+    pub(crate) a: &'a mut [T],
+    pub(crate) order: usize,
+    /// Out: the exchanges of each lane, one lane after another.
+    pub(crate) exchanges: &'a mut [u32],
+}
+
+impl<T: Scalar> Work<T> for Getrf<'_, T> {
+    /// The column of the first zero pivot of each lane; the order where there is none.
+    type Output = [u32; MOST_LANES];
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) -> [u32; MOST_LANES] {
+        let Self { a, order: n, exchanges } = self;
+        let a = L::from_numbers_mut(a);
+        let mut zero_pivots = count::<L>(n);
+        if n <= WHOLE {
+            for k in 0..n {
+                let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+                note::<L>(index, exchanges, n, k);
+                for_columns!(0..n, |j, C| choose_row::<L, C>(a, n, k, j, index));
+                scale(&mut a[k * n..(k + 1) * n], k, &mut zero_pivots);
+                for_columns!(k + 1..n, |j, C| eliminate::<L, C>(a, n, k, j));
+            }
+        } else {
+            for left in (0..n).step_by(PANEL) {
+                let panel = left..n.min(left + PANEL);
+                for k in 0..left {
+                    exchange_rows(a, n, k, exchanges, panel.clone());
+                }
+                for_columns!(panel.clone(), |j, C| update::<L, C>(a, n, left, j));
+                for k in panel.clone() {
+                    let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+                    note::<L>(index, exchanges, n, k);
+                    exchange_rows(a, n, k, exchanges, 0..panel.end);
+                    scale(&mut a[k * n..(k + 1) * n], k, &mut zero_pivots);
+                    for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, n, k, j));
+                }
+            }
+        }
+        let mut result = [0; MOST_LANES];
+        zero_pivots.store_counts(&mut result);
+        result
+    }
+}
+
+/// The body for `C` columns from `j` on: for four at a time, then for one.
+macro_rules! for_columns {
+    ($columns:expr, |$j:ident, $c:ident| $body:expr) => {{
+        let Range { start, end } = $columns;
+        let mut $j = start;
+        while end - $j >= COLUMNS {
+            const $c: usize = COLUMNS;
+            $body;
+            $j += COLUMNS;
+        }
+        while $j < end {
+            const $c: usize = 1;
+            $body;
+            $j += 1;
+        }
+    }};
+}
+use for_columns;
+
+/// A number of rows in every lane.
+#[inline(always)]
+fn count<L: Lanes>(rows: usize) -> L::Vector {
+    L::Vector::splat(<L::Number as Scalar>::Real::from_f64(rows as f64, 0.0))
+}
+
+/// The first row from `k` on whose size is largest; `k` where none is above zero.
+#[inline(always)]
+fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
+    let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let (mut size, mut index, mut row) = (L::Vector::splat(num_traits::zero()), count::<L>(k), count::<L>(k));
+    for x in &column[k..] {
+        let candidate = x.size();
+        let above = candidate.above(size);
+        size = L::Vector::select(above, candidate, size);
+        index = L::Vector::select(above, row, index);
+        row = row.add(one);
+    }
+    index
+}
+
+/// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
+#[inline(always)]
+fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
+    let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let old = columns::<L, C>(a, k + j * n, n);
+    let (mut new, mut row) = (old, count::<L>(k));
+    for i in k + 1..n {
+        row = row.add(one);
+        let here = row.equals(index);
+        for c in 0..C {
+            let x = &mut a[i + (j + c) * n];
+            new[c] = L::select(here, *x, new[c]);
+            *x = L::select(here, old[c], *x);
+        }
+    }
+    for c in 0..C {
+        a[k + (j + c) * n] = new[c];
+    }
+}
+
+/// Writes exchange `k` of every lane.
+#[inline(always)]
+fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
+    let mut rows = [0; MOST_LANES];
+    index.store_counts(&mut rows);
+    for (lane, row) in rows[..L::COUNT].iter().enumerate() {
+        exchanges[lane * n + k] = *row;
+    }
+}
+
+/// Makes exchange `k` in the rows of some columns, lane by lane.
+#[inline(always)]
+pub(super) fn exchange_rows<L: Lanes>(a: &mut [L], n: usize, k: usize, exchanges: &[u32], columns: Range<usize>) {
+    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(&mut a[columns.start * n..columns.end * n]));
+    let width = L::PARTS * L::COUNT;
+    for lane in 0..L::COUNT {
+        let p = exchanges[lane * n + k] as usize;
+        if p != k && p < n {
+            for column in reals.chunks_exact_mut(n * width) {
+                column.swap(k * width + lane, p * width + lane);
+                if L::PARTS == 2 {
+                    column.swap(k * width + L::COUNT + lane, p * width + L::COUNT + lane);
+                }
+            }
+        }
+    }
+}
+
+/// Divides what is below row `k` by the pivot there, and notes where that is zero.
+#[inline(always)]
+fn scale<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
+    let pivot = column[k];
+    if pivot.is_moderate() {
+        let reciprocal = pivot.reciprocal();
+        for x in &mut column[k + 1..] {
+            *x = x.times(reciprocal);
+        }
+    } else {
+        let (zero, at) = (L::Vector::splat(num_traits::zero()), count::<L>(k));
+        let first = L::Vector::select(zero_pivots.above(at), at, *zero_pivots);
+        *zero_pivots = L::Vector::select(pivot.size().equals(zero), first, *zero_pivots);
+        for lane in 0..L::COUNT {
+            scale_lane(column, k, lane);
+        }
+    }
+}
+
+/// The same in one lane, whatever the pivot: by its reciprocal, unless that might overflow.
+#[inline(always)]
+fn scale_lane<L: Lanes>(column: &mut [L], k: usize, lane: usize) {
+    let pivot = L::lane(column, k, lane);
+    // Where the pivot is zero, all below is.
+    if pivot != num_traits::zero() {
+        let multiply = pivot.abs1() >= L::Number::SAFE_MINIMUM;
+        let reciprocal = L::splat(reciprocal(pivot));
+        for i in k + 1..column.len() {
+            let x = if multiply { L::lane(&[column[i].times(reciprocal)], 0, lane) } else { L::lane(column, i, lane).divide(pivot) };
+            L::set_lane(column, i, lane, x);
+        }
+    }
+}
+
+/// Eliminates column `k`, which is scaled, from `C` columns from `j` on.
+#[inline(always)]
+fn eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize) {
+    let (left, right) = a.split_at_mut(j * n);
+    let l = &left[k * n..(k + 1) * n];
+    let u = columns::<L, C>(right, k, n);
+    for i in k + 1..n {
+        for c in 0..C {
+            let x = &mut right[i + c * n];
+            *x = x.minus_product(l[i], u[c]);
+        }
+    }
+}
+
+/// Applies the `depth` factored columns on the left to `C` columns from `j` on, whose rows are exchanged already.
+#[inline(always)]
+fn update<L: Lanes, const C: usize>(a: &mut [L], n: usize, depth: usize, j: usize) {
+    let (left, right) = a.split_at_mut(j * n);
+    let mut i = 0;
+    while n - i >= ROWS {
+        update_rows::<L, ROWS, C>(left, right, n, depth, i);
+        i += ROWS;
+    }
+    while i < n {
+        update_rows::<L, 1, C>(left, right, n, depth, i);
+        i += 1;
+    }
+}
+
+/// Rows of a tile.
+const ROWS: usize = 4;
+
+#[inline(always)]
+fn update_rows<L: Lanes, const R: usize, const C: usize>(l: &[L], u: &mut [L], n: usize, depth: usize, i: usize) {
+    let mut sum = load::<L, R, C>(u, i, n);
+    let above = depth.min(i);
+    subtract(&mut sum, 0..above, |k| rows::<L, R>(l, i + k * n), |k| columns::<L, C>(u, k, n));
+    if i < depth {
+        for k in 0..R {
+            for r in k + 1..R {
+                let l = l[i + r + (i + k) * n];
+                for c in 0..C {
+                    sum[c][r] = sum[c][r].minus_product(l, sum[c][k]);
+                }
+            }
+        }
+    }
+    store(u, i, n, sum);
+}

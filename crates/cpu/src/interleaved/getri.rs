@@ -1,0 +1,164 @@
+//! `X = U⁻¹ L⁻¹ P⁻¹` in every lane, in the place of the factors: `U` is inverted, then `X L = U⁻¹` solved from the last panel of columns on.
+
+use batchla_core::Scalar;
+
+use super::tile::{COLUMNS, columns, load, rows, store, subtract};
+use crate::simd::{Lanes, Vector, Work};
+
+/// Inverts the factored matrices of a group. Lanes whose factors are not finite, or have a zero on the diagonal, get anything.
+pub(crate) struct Getri<'a, T> {
+    pub(crate) a: &'a mut [T],
+    /// Room for [`COLUMNS`] columns.
+    pub(crate) aside: &'a mut [T],
+    pub(crate) order: usize,
+    pub(crate) exchanges: &'a [u32],
+}
+
+impl<T: Scalar> Work<T> for Getri<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { a, aside, order: n, exchanges } = self;
+        let (a, aside) = (L::from_numbers_mut(a), L::from_numbers_mut(aside));
+        let whole = n / COLUMNS * COLUMNS;
+        for j in (0..whole).step_by(COLUMNS) {
+            invert_upper::<L, COLUMNS>(a, n, j);
+        }
+        for j in whole..n {
+            invert_upper::<L, 1>(a, n, j);
+        }
+        for j in (whole..n).rev() {
+            solve_lower::<L, 1>(a, aside, n, j);
+        }
+        for j in (0..whole).step_by(COLUMNS).rev() {
+            solve_lower::<L, COLUMNS>(a, aside, n, j);
+        }
+        for k in (0..n).rev() {
+            exchange_columns(a, n, k, exchanges);
+        }
+    }
+}
+
+/// Rows of a tile.
+const ROWS: usize = 4;
+
+/// `C` columns of `U⁻¹` from `j` on, from those before: minus their sum, weighted by `U`'s columns, times the reciprocal of its diagonal.
+#[inline(always)]
+fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], n: usize, j: usize) {
+    let (x, u) = a.split_at_mut(j * n);
+    let corner = load::<L, C, C>(u, j, n);
+    let diagonal: [L; C] = std::array::from_fn(|c| corner[c][c].any_reciprocal());
+    let mut i = 0;
+    while j - i >= ROWS {
+        invert_rows::<L, ROWS, C>(x, u, n, i, j, &corner, &diagonal);
+        i += ROWS;
+    }
+    while i < j {
+        invert_rows::<L, 1, C>(x, u, n, i, j, &corner, &diagonal);
+        i += 1;
+    }
+    for c in 0..C {
+        u[j + c + c * n] = diagonal[c];
+        for r in 0..c {
+            let mut sum = L::zero();
+            for k in r..c {
+                sum = sum.minus_product(u[j + r + k * n], corner[c][k]);
+            }
+            u[j + r + c * n] = sum.times(diagonal[c]);
+        }
+    }
+}
+
+/// The rows of these columns from `i` on, which are above the diagonal. Those below are `U`'s still.
+#[inline(always)]
+fn invert_rows<L: Lanes, const R: usize, const C: usize>(
+    x: &[L],
+    u: &mut [L],
+    n: usize,
+    i: usize,
+    j: usize,
+    corner: &[[L; C]; C],
+    diagonal: &[L; C],
+) {
+    let mut sum = [[L::zero(); R]; C];
+    for k in 0..R {
+        for r in 0..=k {
+            let x = x[i + r + (i + k) * n];
+            for c in 0..C {
+                sum[c][r] = sum[c][r].minus_product(x, u[i + k + c * n]);
+            }
+        }
+    }
+    subtract(&mut sum, i + R..j, |k| rows::<L, R>(x, i + k * n), |k| columns::<L, C>(u, k, n));
+    for c in 0..C {
+        for r in 0..R {
+            for k in 0..c {
+                sum[c][r] = sum[c][r].minus_product(sum[k][r], corner[c][k]);
+            }
+            sum[c][r] = sum[c][r].times(diagonal[c]);
+        }
+    }
+    store(u, i, n, sum);
+}
+
+/// `C` columns of `X` from `j` on, once those after are done: minus their sum, weighted by `L`'s columns, which are set aside.
+#[inline(always)]
+fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], n: usize, j: usize) {
+    let (before, after) = a.split_at_mut((j + C) * n);
+    let x = &mut before[j * n..];
+    for c in 0..C {
+        l[c * n + j + c + 1..(c + 1) * n].copy_from_slice(&x[c * n + j + c + 1..(c + 1) * n]);
+        x[c * n + j + c + 1..(c + 1) * n].fill(L::zero());
+    }
+    let mut i = 0;
+    while n - i >= ROWS {
+        solve_rows::<L, ROWS, C>(x, after, l, n, i, j);
+        i += ROWS;
+    }
+    while i < n {
+        solve_rows::<L, 1, C>(x, after, l, n, i, j);
+        i += 1;
+    }
+}
+
+#[inline(always)]
+fn solve_rows<L: Lanes, const R: usize, const C: usize>(
+    x: &mut [L],
+    after: &[L],
+    l: &[L],
+    n: usize,
+    i: usize,
+    j: usize,
+) {
+    let mut sum = load::<L, R, C>(x, i, n);
+    let last = j + C;
+    subtract(&mut sum, (last..n).rev(), |k| rows::<L, R>(after, i + (k - last) * n), |k| columns::<L, C>(l, k, n));
+    for c in (0..C).rev() {
+        for k in (c + 1..C).rev() {
+            let l = l[j + k + c * n];
+            for r in 0..R {
+                sum[c][r] = sum[c][r].minus_product(sum[k][r], l);
+            }
+        }
+    }
+    store(x, i, n, sum);
+}
+
+/// Makes exchange `k` in the columns, lane by lane.
+#[inline(always)]
+fn exchange_columns<L: Lanes>(a: &mut [L], n: usize, k: usize, exchanges: &[u32]) {
+    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
+    let width = L::PARTS * L::COUNT;
+    let height = n * width;
+    for lane in 0..L::COUNT {
+        let p = exchanges[lane * n + k] as usize;
+        if p > k && p < n {
+            let (left, right) = reals.split_at_mut(p * height);
+            let (left, right) = (&mut left[k * height..(k + 1) * height], &mut right[..height]);
+            for (one, other) in left.chunks_exact_mut(L::COUNT).zip(right.chunks_exact_mut(L::COUNT)) {
+                std::mem::swap(&mut one[lane], &mut other[lane]);
+            }
+        }
+    }
+}

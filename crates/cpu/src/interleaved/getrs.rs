@@ -1,0 +1,161 @@
+//! `op(A) X = B` in every lane, from factors.
+
+use batchla_core::{Scalar, Transpose};
+
+use super::getrf::exchange_rows;
+use super::tile::{COLUMNS, columns, load, store, subtract};
+use crate::simd::{Lanes, Work};
+
+/// Solves in the place of the right-hand sides. Lanes whose factors are not finite, or have a zero on the diagonal, get anything.
+pub(crate) struct Getrs<'a, T> {
+    /// The factors.
+    pub(crate) lu: &'a [T],
+    pub(crate) x: &'a mut [T],
+    pub(crate) order: usize,
+    pub(crate) exchanges: &'a [u32],
+    pub(crate) transpose: Transpose,
+}
+
+impl<T: Scalar> Work<T> for Getrs<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { lu, x, order: n, exchanges, transpose } = self;
+        if n == 0 {
+            return;
+        }
+        let (lu, x) = (L::from_numbers(lu), L::from_numbers_mut(x));
+        let right_hand_sides = x.len() / n;
+        let exchange = |x: &mut [L], k: usize| exchange_rows(x, n, k, exchanges, 0..right_hand_sides);
+        match transpose {
+            Transpose::None => {
+                (0..n).for_each(|k| exchange(x, k));
+                lower::<L, true>(x, n, |i, k| lu[i + k * n]);
+                upper::<L, false>(x, n, |i, k| lu[i + k * n]);
+            }
+            Transpose::Transpose => {
+                lower::<L, false>(x, n, |i, k| lu[k + i * n]);
+                upper::<L, true>(x, n, |i, k| lu[k + i * n]);
+            }
+            Transpose::ConjugateTranspose => {
+                lower::<L, false>(x, n, |i, k| lu[k + i * n].conj());
+                upper::<L, true>(x, n, |i, k| lu[k + i * n].conj());
+            }
+        }
+        if transpose != Transpose::None {
+            (0..n).rev().for_each(|k| exchange(x, k));
+        }
+    }
+}
+
+/// Rows of a tile.
+const ROWS: usize = 4;
+
+/// Solves with a lower triangle, whose diagonal is one where `UNIT`.
+#[inline(always)]
+fn lower<L: Lanes, const UNIT: bool>(x: &mut [L], n: usize, l: impl Fn(usize, usize) -> L + Copy) {
+    let mut columns = x.chunks_exact_mut(COLUMNS * n);
+    for x in &mut columns {
+        lower_columns::<L, COLUMNS, UNIT>(x, n, l);
+    }
+    for x in columns.into_remainder().chunks_exact_mut(n) {
+        lower_columns::<L, 1, UNIT>(x, n, l);
+    }
+}
+
+#[inline(always)]
+fn lower_columns<L: Lanes, const C: usize, const UNIT: bool>(
+    x: &mut [L],
+    n: usize,
+    l: impl Fn(usize, usize) -> L + Copy,
+) {
+    let whole = n / ROWS * ROWS;
+    for i in (0..whole).step_by(ROWS) {
+        lower_rows::<L, ROWS, C, UNIT>(x, n, i, l);
+    }
+    for i in whole..n {
+        lower_rows::<L, 1, C, UNIT>(x, n, i, l);
+    }
+}
+
+#[inline(always)]
+fn lower_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
+    x: &mut [L],
+    n: usize,
+    i: usize,
+    l: impl Fn(usize, usize) -> L,
+) {
+    let mut sum = load::<L, R, C>(x, i, n);
+    subtract(&mut sum, 0..i, |k| std::array::from_fn(|r| l(i + r, k)), |k| columns::<L, C>(x, k, n));
+    for k in 0..R {
+        if !UNIT {
+            divide(&mut sum, k, l(i + k, i + k));
+        }
+        for r in k + 1..R {
+            let l = l(i + r, i + k);
+            for c in 0..C {
+                sum[c][r] = sum[c][r].minus_product(l, sum[c][k]);
+            }
+        }
+    }
+    store(x, i, n, sum);
+}
+
+/// Solves with an upper triangle, whose diagonal is one where `UNIT`.
+#[inline(always)]
+fn upper<L: Lanes, const UNIT: bool>(x: &mut [L], n: usize, u: impl Fn(usize, usize) -> L + Copy) {
+    let mut columns = x.chunks_exact_mut(COLUMNS * n);
+    for x in &mut columns {
+        upper_columns::<L, COLUMNS, UNIT>(x, n, u);
+    }
+    for x in columns.into_remainder().chunks_exact_mut(n) {
+        upper_columns::<L, 1, UNIT>(x, n, u);
+    }
+}
+
+#[inline(always)]
+fn upper_columns<L: Lanes, const C: usize, const UNIT: bool>(
+    x: &mut [L],
+    n: usize,
+    u: impl Fn(usize, usize) -> L + Copy,
+) {
+    let whole = n / ROWS * ROWS;
+    for i in (whole..n).rev() {
+        upper_rows::<L, 1, C, UNIT>(x, n, i, u);
+    }
+    for i in (0..whole).step_by(ROWS).rev() {
+        upper_rows::<L, ROWS, C, UNIT>(x, n, i, u);
+    }
+}
+
+#[inline(always)]
+fn upper_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
+    x: &mut [L],
+    n: usize,
+    i: usize,
+    u: impl Fn(usize, usize) -> L,
+) {
+    let mut sum = load::<L, R, C>(x, i, n);
+    subtract(&mut sum, (i + R..n).rev(), |k| std::array::from_fn(|r| u(i + r, k)), |k| columns::<L, C>(x, k, n));
+    for k in (0..R).rev() {
+        if !UNIT {
+            divide(&mut sum, k, u(i + k, i + k));
+        }
+        for r in 0..k {
+            let u = u(i + r, i + k);
+            for c in 0..C {
+                sum[c][r] = sum[c][r].minus_product(u, sum[c][k]);
+            }
+        }
+    }
+    store(x, i, n, sum);
+}
+
+/// Divides row `k` of a tile.
+#[inline(always)]
+fn divide<L: Lanes, const R: usize, const C: usize>(sum: &mut [[L; R]; C], k: usize, divisor: L) {
+    for column in sum {
+        column[k] = column[k].over(divisor);
+    }
+}
