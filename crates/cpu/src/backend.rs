@@ -10,6 +10,7 @@ use batchla_core::{
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::interleaved::Interleaved;
 use crate::parallel::{Results, for_each};
 use crate::plan::CpuPlan;
 use crate::scratch::{Scratch, Threads};
@@ -17,7 +18,7 @@ use crate::simd::{InstructionSet, Simd};
 use crate::workspace::{CpuWorkspace, Shape};
 
 /// A [`Scalar`] that faer computes with: all four.
-pub trait CpuScalar: Simd + faer::traits::ComplexField {}
+pub trait CpuScalar: Simd + Interleaved + faer::traits::ComplexField {}
 
 impl CpuScalar for f32 {}
 impl CpuScalar for f64 {}

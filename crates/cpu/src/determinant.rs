@@ -21,8 +21,8 @@ impl<T: CpuScalar> BatchedDeterminant<T> for Cpu {
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let results = Results::new(report, source.layout().map_or(0, BatchLayout::batch));
         if let Some(set) = prepared.cpu_plan().groups() {
-            self.for_each_factored_group(prepared, set, &source, threads, results, |factored, _, ones| {
-                factored.report(ones);
+            self.for_each_factored_group(prepared, set, &source, threads, results, |factored, _, mut to| {
+                factored.report(&mut to);
             });
             return Ok(());
         }

@@ -26,8 +26,8 @@ impl<T: CpuScalar> BatchedInvert<T> for Cpu {
         let results = Results::new(report, x.batch()).with_matrices(x);
         let plan = prepared.cpu_plan();
         if let Some(set) = plan.groups() {
-            self.for_each_factored_group(prepared, set, &source, threads, results, |mut factored, aside, ones| {
-                factored.invert(aside, ones);
+            self.for_each_factored_group(prepared, set, &source, threads, results, |factored, aside, to| {
+                factored.invert(aside, to);
             });
             return Ok(());
         }

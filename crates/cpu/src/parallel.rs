@@ -3,6 +3,7 @@
 use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, ReportMut, Scalar};
 
 use crate::scratch::{Scratch, Threads};
+use crate::simd::MOST_LANES;
 
 /// The results of a stretch of a batch, to write; can be split in two for parallel work.
 pub(crate) struct Results<'a, T: Scalar> {
@@ -31,7 +32,47 @@ pub(crate) struct One<'a, T: Scalar> {
     pub(crate) condition: Option<&'a mut T::Real>,
 }
 
+/// The results of some neighbours, to write.
+pub(crate) struct Together<'a, T: Scalar> {
+    /// The first one's place in the batch.
+    pub(crate) first: usize,
+    /// How many there are.
+    pub(crate) count: usize,
+    /// Factors, inverses or solutions; none where only a report is wanted.
+    pub(crate) matrices: [Option<MatrixMut<'a, T>>; MOST_LANES],
+    /// The exchanges, one matrix after another; empty where they are not wanted.
+    pub(crate) pivots: &'a mut [u32],
+    /// The outcomes' words.
+    pub(crate) outcomes: &'a mut [u32],
+    /// The determinants, where wanted.
+    pub(crate) determinants: Option<&'a mut [Determinant<T>]>,
+    /// The condition numbers, where wanted.
+    pub(crate) conditions: Option<&'a mut [T::Real]>,
+}
+
 impl<'a, T: Scalar> Results<'a, T> {
+    /// The next `most` at most, unless there are none.
+    pub(crate) fn next_together(&mut self, most: usize) -> Option<Together<'a, T>> {
+        let (first, count) = (self.first, most.min(self.outcomes.len()));
+        if count == 0 {
+            return None;
+        }
+        self.first += count;
+        let mut matrices = [const { None }; MOST_LANES];
+        if let Some(all) = &mut self.matrices {
+            matrices[..count].iter_mut().for_each(|place| *place = all.next());
+        }
+        Some(Together {
+            first,
+            count,
+            matrices,
+            pivots: self.pivots.split_off_mut(..count * self.order).unwrap_or_default(),
+            outcomes: self.outcomes.split_off_mut(..count).unwrap_or_default(),
+            determinants: self.determinants.as_mut().and_then(|all| all.split_off_mut(..count)),
+            conditions: self.conditions.as_mut().and_then(|all| all.split_off_mut(..count)),
+        })
+    }
+
     /// The report of `batch` matrices, which has room for them.
     pub(crate) fn new(report: ReportMut<'a, T, HostMemory>, batch: usize) -> Self {
         let ReportMut { outcomes, determinants, conditions, .. } = report;

@@ -4,7 +4,6 @@ use batchla_core::{BatchedSolve, Error, HostMemory, MatrixRef, Outcome, Prepared
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
 use crate::getrs::{getrs, getrs_by_blocks};
-use crate::groups::{factor_shared, gather};
 use crate::lu::{check_pivots, serving};
 use crate::parallel::{One, Results};
 use crate::plan::CpuPlan;
@@ -45,21 +44,12 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
         };
         let one_serves_all = source.layout().is_some_and(|a| a.batch() == 1);
         if let Some(set) = plan.groups() {
-            let (lanes, order) = (prepared.shape().lanes, prepared.shape().order);
             if one_serves_all {
-                let lu = factor_shared(set, lanes, order, &source, &mut shared.group).served_by_first();
-                self.for_each(prepared, threads, results, |scratch, mut results| {
-                    loop {
-                        let mut ones = gather(&mut results, lanes);
-                        if ones[0].is_none() {
-                            break;
-                        }
-                        lu.solve(&mut scratch.group.x, b.as_ref(), transpose, &mut ones);
-                    }
-                });
+                let place = (threads, &mut shared.group);
+                self.solve_with_one(prepared, set, &source, place, results, (b.as_ref(), transpose));
             } else {
-                self.for_each_factored_group(prepared, set, &source, threads, results, |lu, aside, ones| {
-                    lu.solve(aside.x, b.as_ref(), transpose, ones);
+                self.for_each_factored_group(prepared, set, &source, threads, results, |lu, aside, to| {
+                    lu.solve(aside.x, b.as_ref(), transpose, to);
                 });
             }
         } else if one_serves_all {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use batchla_core::Scalar;
 use num_traits::One as _;
 
-use super::tile::{COLUMNS, columns, load, rows, store, subtract};
+use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
 use crate::scalar::reciprocal;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
@@ -18,8 +18,11 @@ const PANEL: usize = 2 * COLUMNS;
 /// The largest order that is one panel, whose rows are exchanged by choosing between them in every lane.
 const WHOLE: usize = 16;
 
+/// So few rows are looked at one by one.
+const FEW_ROWS: usize = 16;
+
 /// Factors the matrices of a group.
-pub(crate) struct Getrf<'a, T> {
+pub struct Getrf<'a, T> {
     pub(crate) a: &'a mut [T],
     pub(crate) order: usize,
     /// Out: the exchanges of each lane, one lane after another.
@@ -36,24 +39,28 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
         let a = L::from_numbers_mut(a);
         let mut zero_pivots = count::<L>(n);
         if n <= WHOLE {
-            for k in 0..n {
-                let index = largest::<L>(&a[k * n..(k + 1) * n], k);
-                note::<L>(index, exchanges, n, k);
-                for_columns!(0..n, |j, C| choose_row::<L, C>(a, n, k, j, index));
-                scale(&mut a[k * n..(k + 1) * n], k, &mut zero_pivots);
-                for_columns!(k + 1..n, |j, C| eliminate::<L, C>(a, n, k, j));
+            let exchanges = &mut exchanges[..n * L::COUNT];
+            match n {
+                // Without loops.
+                4 => factor_whole(a, 4, exchanges, &mut zero_pivots),
+                _ => factor_whole(a, n, exchanges, &mut zero_pivots),
             }
         } else {
             for left in (0..n).step_by(PANEL) {
                 let panel = left..n.min(left + PANEL);
                 for k in 0..left {
-                    exchange_rows(a, n, k, exchanges, panel.clone());
+                    for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
                 }
                 for_columns!(panel.clone(), |j, C| update::<L, C>(a, n, left, j));
                 for k in panel.clone() {
                     let index = largest::<L>(&a[k * n..(k + 1) * n], k);
                     note::<L>(index, exchanges, n, k);
-                    exchange_rows(a, n, k, exchanges, 0..panel.end);
+                    for_columns!(0..left, |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
+                    if n - k <= FEW_ROWS {
+                        for_columns!(panel.clone(), |j, C| choose_row::<L, C>(a, n, k, j, index));
+                    } else {
+                        for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
+                    }
                     scale(&mut a[k * n..(k + 1) * n], k, &mut zero_pivots);
                     for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, n, k, j));
                 }
@@ -82,7 +89,7 @@ macro_rules! for_columns {
         }
     }};
 }
-use for_columns;
+pub(super) use for_columns;
 
 /// A number of rows in every lane.
 #[inline(always)]
@@ -91,37 +98,91 @@ fn count<L: Lanes>(rows: usize) -> L::Vector {
 }
 
 /// The first row from `k` on whose size is largest; `k` where none is above zero.
+///
+/// In two halves side by side, each of which waits for its own comparisons only.
 #[inline(always)]
 fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
     let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let (first, second) = column[k..].split_at((column.len() - k).div_ceil(2));
     let (mut size, mut index, mut row) = (L::Vector::splat(num_traits::zero()), count::<L>(k), count::<L>(k));
-    for x in &column[k..] {
-        let candidate = x.size();
-        let above = candidate.above(size);
-        size = L::Vector::select(above, candidate, size);
-        index = L::Vector::select(above, row, index);
-        row = row.add(one);
+    let (mut other_size, mut other_index, mut other_row) = (size, index, count::<L>(k + first.len()));
+    for (x, other) in first.iter().zip(second) {
+        (size, index) = larger::<L>((x.size(), row), (size, index));
+        (other_size, other_index) = larger::<L>((other.size(), other_row), (other_size, other_index));
+        (row, other_row) = (row.add(one), other_row.add(one));
     }
-    index
+    for x in &first[second.len()..] {
+        (size, index) = larger::<L>((x.size(), row), (size, index));
+    }
+    larger::<L>((other_size, other_index), (size, index)).1
+}
+
+/// The candidate where its size is above the best one's.
+#[inline(always)]
+fn larger<L: Lanes>(candidate: (L::Vector, L::Vector), best: (L::Vector, L::Vector)) -> (L::Vector, L::Vector) {
+    let above = candidate.0.above(best.0);
+    (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
+}
+
+/// Factors small matrices.
+#[inline(always)]
+fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+    for k in 0..n {
+        let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+        note::<L>(index, exchanges, n, k);
+        for_columns!(0..k + 1, |j, C| choose_row::<L, C>(a, n, k, j, index));
+        scale(&mut a[k * n..(k + 1) * n], k, zero_pivots);
+        for_columns!(k + 1..n, |j, C| choose_and_eliminate::<L, C>(a, n, k, j, index));
+    }
 }
 
 /// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
 #[inline(always)]
 fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
     let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
-    let old = columns::<L, C>(a, k + j * n, n);
+    let mut a = Columns::<L, C>::new(a, n, j);
+    let old = a.row(k);
     let (mut new, mut row) = (old, count::<L>(k));
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
         for c in 0..C {
-            let x = &mut a[i + (j + c) * n];
+            // SAFETY: below n and C.
+            let x = unsafe { a.get_mut(i, c) };
             new[c] = L::select(here, *x, new[c]);
             *x = L::select(here, old[c], *x);
         }
     }
-    for c in 0..C {
-        a[k + (j + c) * n] = new[c];
+    a.set_row(k, new);
+}
+
+/// The same, and eliminates column `k`, which is exchanged and scaled.
+#[inline(always)]
+fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
+    let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let (left, right) = a.split_at_mut(j * n);
+    let l = &left[k * n..][..n];
+    let mut a = Columns::<L, C>::new(right, n, 0);
+    let old = a.row(k);
+    let (mut new, mut row) = (old, count::<L>(k));
+    for i in k + 1..n {
+        row = row.add(one);
+        let here = row.equals(index);
+        for c in 0..C {
+            // SAFETY: below n and C.
+            new[c] = L::select(here, unsafe { a.get(i, c) }, new[c]);
+        }
+    }
+    a.set_row(k, new);
+    let mut row = count::<L>(k);
+    for i in k + 1..n {
+        row = row.add(one);
+        let here = row.equals(index);
+        for c in 0..C {
+            // SAFETY: below n and C.
+            let x = unsafe { a.get_mut(i, c) };
+            *x = L::select(here, old[c], *x).minus_product(l[i], new[c]);
+        }
     }
 }
 
@@ -130,27 +191,29 @@ fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usiz
 fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
     let mut rows = [0; MOST_LANES];
     index.store_counts(&mut rows);
-    for (lane, row) in rows[..L::COUNT].iter().enumerate() {
-        exchanges[lane * n + k] = *row;
+    for (exchange, row) in exchanges[k..].iter_mut().step_by(n).zip(&rows[..L::COUNT]) {
+        *exchange = *row;
     }
 }
 
-/// Makes exchange `k` in the rows of some columns, lane by lane.
+/// Makes exchange `k` in the rows of `C` columns from `j` on, lane by lane.
 #[inline(always)]
-pub(super) fn exchange_rows<L: Lanes>(a: &mut [L], n: usize, k: usize, exchanges: &[u32], columns: Range<usize>) {
-    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(&mut a[columns.start * n..columns.end * n]));
-    let width = L::PARTS * L::COUNT;
-    for lane in 0..L::COUNT {
-        let p = exchanges[lane * n + k] as usize;
-        if p != k && p < n {
-            for column in reals.chunks_exact_mut(n * width) {
-                column.swap(k * width + lane, p * width + lane);
-                if L::PARTS == 2 {
-                    column.swap(k * width + L::COUNT + lane, p * width + L::COUNT + lane);
-                }
-            }
+pub(super) fn exchange_rows<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, exchanges: &[u32]) {
+    let mut a = Columns::<L, C>::new(a, n, j);
+    let old = a.row(k);
+    let mut new = old;
+    for (lane, &p) in exchanges[k..].iter().step_by(n).take(L::COUNT).enumerate() {
+        let (p, here) = (p as usize, L::Vector::lane_mask(lane));
+        assert!(p < n);
+        for c in 0..C {
+            // SAFETY: below n and C.
+            let x = unsafe { a.get_mut(p, c) };
+            new[c] = L::select(here, *x, new[c]);
+            x.copy_lane(lane, &old[c]);
         }
     }
+    // Last: a lane whose exchange is none has written its old element.
+    a.set_row(k, new);
 }
 
 /// Divides what is below row `k` by the pivot there, and notes where that is zero.
@@ -191,11 +254,13 @@ fn scale_lane<L: Lanes>(column: &mut [L], k: usize, lane: usize) {
 #[inline(always)]
 fn eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize) {
     let (left, right) = a.split_at_mut(j * n);
-    let l = &left[k * n..(k + 1) * n];
-    let u = columns::<L, C>(right, k, n);
+    let l = &left[k * n..][..n];
+    let mut a = Columns::<L, C>::new(right, n, 0);
+    let u = a.row(k);
     for i in k + 1..n {
         for c in 0..C {
-            let x = &mut right[i + c * n];
+            // SAFETY: below n and C.
+            let x = unsafe { a.get_mut(i, c) };
             *x = x.minus_product(l[i], u[c]);
         }
     }
@@ -223,7 +288,7 @@ const ROWS: usize = 4;
 fn update_rows<L: Lanes, const R: usize, const C: usize>(l: &[L], u: &mut [L], n: usize, depth: usize, i: usize) {
     let mut sum = load::<L, R, C>(u, i, n);
     let above = depth.min(i);
-    subtract(&mut sum, 0..above, |k| rows::<L, R>(l, i + k * n), |k| columns::<L, C>(u, k, n));
+    subtract::<L, R, C, false>(&mut sum, |k| rows(l, i + k * n), part(u, n, 0, 0..above));
     if i < depth {
         for k in 0..R {
             for r in k + 1..R {

@@ -1,12 +1,15 @@
 //! `X = U⁻¹ L⁻¹ P⁻¹` in every lane, in the place of the factors: `U` is inverted, then `X L = U⁻¹` solved from the last panel of columns on.
 
+use std::ops::Range;
+
 use batchla_core::Scalar;
 
-use super::tile::{COLUMNS, columns, load, rows, store, subtract};
+use super::getrf::for_columns;
+use super::tile::{COLUMNS, load, part, rows, store, subtract};
 use crate::simd::{Lanes, Vector, Work};
 
 /// Inverts the factored matrices of a group. Lanes whose factors are not finite, or have a zero on the diagonal, get anything.
-pub(crate) struct Getri<'a, T> {
+pub struct Getri<'a, T> {
     pub(crate) a: &'a mut [T],
     /// Room for [`COLUMNS`] columns.
     pub(crate) aside: &'a mut [T],
@@ -35,7 +38,7 @@ impl<T: Scalar> Work<T> for Getri<'_, T> {
             solve_lower::<L, COLUMNS>(a, aside, n, j);
         }
         for k in (0..n).rev() {
-            exchange_columns(a, n, k, exchanges);
+            for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, n, k, i, exchanges));
         }
     }
 }
@@ -48,7 +51,10 @@ const ROWS: usize = 4;
 fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], n: usize, j: usize) {
     let (x, u) = a.split_at_mut(j * n);
     let corner = load::<L, C, C>(u, j, n);
-    let diagonal: [L; C] = std::array::from_fn(|c| corner[c][c].any_reciprocal());
+    let mut diagonal = [L::zero(); C];
+    for c in 0..C {
+        diagonal[c] = corner[c][c].any_reciprocal();
+    }
     let mut i = 0;
     while j - i >= ROWS {
         invert_rows::<L, ROWS, C>(x, u, n, i, j, &corner, &diagonal);
@@ -90,7 +96,7 @@ fn invert_rows<L: Lanes, const R: usize, const C: usize>(
             }
         }
     }
-    subtract(&mut sum, i + R..j, |k| rows::<L, R>(x, i + k * n), |k| columns::<L, C>(u, k, n));
+    subtract::<L, R, C, false>(&mut sum, |k| rows(x, i + (i + R + k) * n), part(u, n, 0, i + R..j));
     for c in 0..C {
         for r in 0..R {
             for k in 0..c {
@@ -132,8 +138,7 @@ fn solve_rows<L: Lanes, const R: usize, const C: usize>(
     j: usize,
 ) {
     let mut sum = load::<L, R, C>(x, i, n);
-    let last = j + C;
-    subtract(&mut sum, (last..n).rev(), |k| rows::<L, R>(after, i + (k - last) * n), |k| columns::<L, C>(l, k, n));
+    subtract::<L, R, C, true>(&mut sum, |k| rows(after, i + k * n), part(l, n, 0, j + C..n));
     for c in (0..C).rev() {
         for k in (c + 1..C).rev() {
             let l = l[j + k + c * n];
@@ -145,20 +150,18 @@ fn solve_rows<L: Lanes, const R: usize, const C: usize>(
     store(x, i, n, sum);
 }
 
-/// Makes exchange `k` in the columns, lane by lane.
+/// Makes exchange `k` in the columns, in `R` rows from `i` on, lane by lane.
 #[inline(always)]
-fn exchange_columns<L: Lanes>(a: &mut [L], n: usize, k: usize, exchanges: &[u32]) {
-    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
-    let width = L::PARTS * L::COUNT;
-    let height = n * width;
+fn exchange_columns<L: Lanes, const R: usize>(a: &mut [L], n: usize, k: usize, i: usize, exchanges: &[u32]) {
+    let old = rows::<L, R>(a, i + k * n);
+    let mut new = old;
     for lane in 0..L::COUNT {
-        let p = exchanges[lane * n + k] as usize;
-        if p > k && p < n {
-            let (left, right) = reals.split_at_mut(p * height);
-            let (left, right) = (&mut left[k * height..(k + 1) * height], &mut right[..height]);
-            for (one, other) in left.chunks_exact_mut(L::COUNT).zip(right.chunks_exact_mut(L::COUNT)) {
-                std::mem::swap(&mut one[lane], &mut other[lane]);
-            }
+        let at = i + exchanges[lane * n + k] as usize * n;
+        let other = &mut a[at..at + R];
+        for r in 0..R {
+            new[r] = L::select(L::Vector::lane_mask(lane), other[r], new[r]);
+            other[r].copy_lane(lane, &old[r]);
         }
     }
+    store(a, i + k * n, n, [new]);
 }

@@ -1,13 +1,15 @@
 //! `op(A) X = B` in every lane, from factors.
 
+use std::ops::Range;
+
 use batchla_core::{Scalar, Transpose};
 
-use super::getrf::exchange_rows;
-use super::tile::{COLUMNS, columns, load, store, subtract};
+use super::getrf::{exchange_rows, for_columns};
+use super::tile::{COLUMNS, load, part, store, subtract};
 use crate::simd::{Lanes, Work};
 
 /// Solves in the place of the right-hand sides. Lanes whose factors are not finite, or have a zero on the diagonal, get anything.
-pub(crate) struct Getrs<'a, T> {
+pub struct Getrs<'a, T> {
     /// The factors.
     pub(crate) lu: &'a [T],
     pub(crate) x: &'a mut [T],
@@ -27,10 +29,11 @@ impl<T: Scalar> Work<T> for Getrs<'_, T> {
         }
         let (lu, x) = (L::from_numbers(lu), L::from_numbers_mut(x));
         let right_hand_sides = x.len() / n;
-        let exchange = |x: &mut [L], k: usize| exchange_rows(x, n, k, exchanges, 0..right_hand_sides);
         match transpose {
             Transpose::None => {
-                (0..n).for_each(|k| exchange(x, k));
+                for k in 0..n {
+                    for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, n, k, j, exchanges));
+                }
                 lower::<L, true>(x, n, |i, k| lu[i + k * n]);
                 upper::<L, false>(x, n, |i, k| lu[i + k * n]);
             }
@@ -44,7 +47,9 @@ impl<T: Scalar> Work<T> for Getrs<'_, T> {
             }
         }
         if transpose != Transpose::None {
-            (0..n).rev().for_each(|k| exchange(x, k));
+            for k in (0..n).rev() {
+                for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, n, k, j, exchanges));
+            }
         }
     }
 }
@@ -87,7 +92,7 @@ fn lower_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
     l: impl Fn(usize, usize) -> L,
 ) {
     let mut sum = load::<L, R, C>(x, i, n);
-    subtract(&mut sum, 0..i, |k| std::array::from_fn(|r| l(i + r, k)), |k| columns::<L, C>(x, k, n));
+    subtract::<L, R, C, false>(&mut sum, |k| column(|r| l(i + r, k)), part(x, n, 0, 0..i));
     for k in 0..R {
         if !UNIT {
             divide(&mut sum, k, l(i + k, i + k));
@@ -137,7 +142,7 @@ fn upper_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
     u: impl Fn(usize, usize) -> L,
 ) {
     let mut sum = load::<L, R, C>(x, i, n);
-    subtract(&mut sum, (i + R..n).rev(), |k| std::array::from_fn(|r| u(i + r, k)), |k| columns::<L, C>(x, k, n));
+    subtract::<L, R, C, true>(&mut sum, |k| column(|r| u(i + r, i + R + k)), part(x, n, 0, i + R..n));
     for k in (0..R).rev() {
         if !UNIT {
             divide(&mut sum, k, u(i + k, i + k));
@@ -158,4 +163,14 @@ fn divide<L: Lanes, const R: usize, const C: usize>(sum: &mut [[L; R]; C], k: us
     for column in sum {
         column[k] = column[k].over(divisor);
     }
+}
+
+/// `R` elements. (The closure of `std::array::from_fn` would not be inlined.)
+#[inline(always)]
+fn column<L: Lanes, const R: usize>(element: impl Fn(usize) -> L) -> [L; R] {
+    let mut column = [L::zero(); R];
+    for r in 0..R {
+        column[r] = element(r);
+    }
+    column
 }

@@ -36,7 +36,7 @@ impl<T: Scalar> Group<T> {
 }
 
 /// Which lanes hold something that is not finite: bit by bit.
-pub(crate) struct Spoiled<'a, T> {
+pub struct Spoiled<'a, T> {
     pub(crate) a: &'a [T],
 }
 

@@ -2,7 +2,6 @@
 
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
-use crate::parallel::One;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
 /// Stretches of neighbours that a matrix consists of.
@@ -62,7 +61,7 @@ fn is_interleaved<T: Scalar>(from: &[MatrixRef<'_, T>]) -> bool {
 }
 
 /// Takes a matrix into every lane; all are of one shape.
-pub(crate) struct Pack<'a, 'b, T: Scalar> {
+pub struct Pack<'a, 'b, T: Scalar> {
     /// As many as there are lanes.
     pub(crate) from: &'b [MatrixRef<'a, T>],
     pub(crate) to: &'b mut [T],
@@ -120,30 +119,68 @@ fn pack_run<L: Lanes>(from: &[MatrixRef<'_, L::Number>], runs: &Runs, run: usize
         *lane = run_of(from, runs, run, L::PARTS);
     }
     let len = runs.len * L::PARTS;
-    let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-    for start in (0..len).step_by(L::COUNT) {
-        let width = L::COUNT.min(len - start);
+    let whole = len / L::COUNT * L::COUNT;
+    for start in (0..whole).step_by(L::COUNT) {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
         for (vector, lane) in block.as_mut().iter_mut().zip(&lanes) {
-            let lane = &lane[start..start + width];
-            *vector = if width == L::COUNT { L::Vector::load(lane) } else { L::Vector::load_part(lane) };
+            *vector = L::Vector::load(&lane[start..]);
         }
-        block = L::Vector::transpose(block);
-        if runs.step == 1 {
-            let at = runs.vector(run, start, L::PARTS);
-            to[at..at + width].copy_from_slice(&block.as_ref()[..width]);
-        } else {
-            for (e, vector) in block.as_ref()[..width].iter().enumerate() {
-                to[runs.vector(run, start + e, L::PARTS)] = *vector;
-            }
+        put_block::<L>(L::Vector::transpose(block), runs, run, start, to);
+    }
+    if whole < len {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+        for (vector, lane) in block.as_mut().iter_mut().zip(&lanes) {
+            *vector = L::Vector::load_part(&lane[whole..len]);
+        }
+        for (e, vector) in L::Vector::transpose(block).as_ref()[..len - whole].iter().enumerate() {
+            to[runs.vector(run, whole + e, L::PARTS)] = *vector;
         }
     }
 }
 
+/// Writes a whole block of vectors.
+#[inline(always)]
+fn put_block<L: Lanes>(
+    block: <L::Vector as Vector>::Block,
+    runs: &Runs,
+    run: usize,
+    start: usize,
+    to: &mut [L::Vector],
+) {
+    if runs.step == 1 {
+        let to = &mut to[runs.vector(run, start, L::PARTS)..][..L::COUNT];
+        for e in 0..L::COUNT {
+            to[e] = block.as_ref()[e];
+        }
+    } else {
+        for e in 0..L::COUNT {
+            to[runs.vector(run, start + e, L::PARTS)] = block.as_ref()[e];
+        }
+    }
+}
+
+/// Reads a whole block of vectors.
+#[inline(always)]
+fn get_block<L: Lanes>(runs: &Runs, run: usize, start: usize, from: &[L::Vector]) -> <L::Vector as Vector>::Block {
+    let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+    if runs.step == 1 {
+        let from = &from[runs.vector(run, start, L::PARTS)..][..L::COUNT];
+        for e in 0..L::COUNT {
+            block.as_mut()[e] = from[e];
+        }
+    } else {
+        for e in 0..L::COUNT {
+            block.as_mut()[e] = from[runs.vector(run, start + e, L::PARTS)];
+        }
+    }
+    block
+}
+
 /// Hands the matrices of a group over, one a lane.
-pub(crate) struct Unpack<'a, 'b, T: Scalar> {
+pub struct Unpack<'a, 'b, T: Scalar> {
     pub(crate) from: &'b [T],
-    /// No more than there are lanes; those without a matrix are passed over.
-    pub(crate) to: &'b mut [Option<One<'a, T>>],
+    /// No more than there are lanes; all of one shape.
+    pub(crate) to: &'b mut [Option<MatrixMut<'a, T>>],
 }
 
 impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
@@ -153,14 +190,13 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
     fn run<L: Lanes<Number = T>>(self) {
         let Self { from, to } = self;
         let from = L::from_numbers(from);
-        let Some(first) = to.first().and_then(|one| one.as_ref()?.matrix.as_ref()) else { return };
+        let Some(Some(first)) = to.first() else { return };
         if let Some(runs) = Runs::of(&first.share()) {
             for run in 0..runs.count {
                 unpack_run::<L>(L::as_vectors(from), &runs, run, to);
             }
         } else {
-            for (lane, one) in to.iter_mut().enumerate() {
-                let Some(to) = one.as_mut().and_then(|one| one.matrix.as_mut()) else { return };
+            for (lane, to) in to.iter_mut().flatten().enumerate() {
                 for j in 0..to.cols() {
                     for i in 0..to.rows() {
                         to.set(i, j, L::lane(from, i + j * to.rows(), lane));
@@ -172,24 +208,22 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
 }
 
 #[inline(always)]
-fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [Option<One<'_, L::Number>>]) {
+fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [Option<MatrixMut<'_, L::Number>>]) {
     let len = runs.len * L::PARTS;
-    let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-    for start in (0..len).step_by(L::COUNT) {
-        let width = L::COUNT.min(len - start);
-        if runs.step == 1 {
-            let at = runs.vector(run, start, L::PARTS);
-            block.as_mut()[..width].copy_from_slice(&from[at..at + width]);
-        } else {
-            for (e, vector) in block.as_mut()[..width].iter_mut().enumerate() {
-                *vector = from[runs.vector(run, start + e, L::PARTS)];
-            }
+    let whole = len / L::COUNT * L::COUNT;
+    for start in (0..whole).step_by(L::COUNT) {
+        let block = L::Vector::transpose(get_block::<L>(runs, run, start, from));
+        for (vector, to) in block.as_ref().iter().zip(to.iter_mut().flatten()) {
+            vector.store(&mut run_of_mut(to, runs, run, L::PARTS)[start..]);
         }
-        block = L::Vector::transpose(block);
-        for (vector, one) in block.as_ref().iter().zip(to.iter_mut()) {
-            let Some(to) = one.as_mut().and_then(|one| one.matrix.as_mut()) else { break };
-            let to = &mut run_of_mut(to, runs, run, L::PARTS)[start..start + width];
-            if width == L::COUNT { vector.store(to) } else { vector.store_part(to) }
+    }
+    if whole < len {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+        for (e, vector) in block.as_mut()[..len - whole].iter_mut().enumerate() {
+            *vector = from[runs.vector(run, whole + e, L::PARTS)];
+        }
+        for (vector, to) in L::Vector::transpose(block).as_ref().iter().zip(to.iter_mut().flatten()) {
+            vector.store_part(&mut run_of_mut(to, runs, run, L::PARTS)[whole..len]);
         }
     }
 }

@@ -1,53 +1,134 @@
 //! The tile: some rows and columns of results in registers while a product is subtracted from them.
 
+use std::ops::Range;
+
 use crate::simd::Lanes;
 
 /// Columns of a tile, and of a panel of columns that are worked on together.
 pub(super) const COLUMNS: usize = 4;
 
-/// `sum[c][r] -= l(k)[r] u(k)[c]` for each `k` in turn.
+/// `sum[c][r] -= l(k)[r] u[c][k]` for each `k` in turn: for all elements of `u`'s columns, from the last one on where `DOWN`.
 #[inline(always)]
-pub(super) fn subtract<L: Lanes, const R: usize, const C: usize>(
+pub(super) fn subtract<L: Lanes, const R: usize, const C: usize, const DOWN: bool>(
     sum: &mut [[L; R]; C],
-    steps: impl Iterator<Item = usize>,
     l: impl Fn(usize) -> [L; R],
-    u: impl Fn(usize) -> [L; C],
+    u: [&[L]; C],
 ) {
+    let steps = u[0].len();
+    assert!(u.iter().all(|u| u.len() == steps));
     let mut inner = *sum;
-    for k in steps {
-        let (l, u) = (l(k), u(k));
+    for step in 0..steps {
+        let k = if DOWN { steps - 1 - step } else { step };
+        let l = l(k);
         for c in 0..C {
+            // SAFETY: `k` is below the length of each.
+            let weight = unsafe { *u[c].get_unchecked(k) };
             for r in 0..R {
-                inner[c][r] = inner[c][r].minus_product(l[r], u[c]);
+                inner[c][r] = inner[c][r].minus_product(l[r], weight);
             }
         }
     }
     *sum = inner;
 }
 
+/// Some rows of `C` columns from `j` on.
+#[inline(always)]
+pub(super) fn part<L, const C: usize>(a: &[L], n: usize, j: usize, rows: Range<usize>) -> [&[L]; C] {
+    let mut parts = [&a[..0]; C];
+    for c in 0..C {
+        parts[c] = &a[(j + c) * n..(j + c + 1) * n][rows.clone()];
+    }
+    parts
+}
+
+/// `C` neighbouring columns of length `n`, without a look at every index: inner loops took half their time for it.
+pub(super) struct Columns<'a, L, const C: usize> {
+    /// `C n` elements.
+    a: &'a mut [L],
+    n: usize,
+}
+
+impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
+    /// Those from `j` on.
+    #[inline(always)]
+    pub(super) fn new(a: &'a mut [L], n: usize, j: usize) -> Self {
+        Self { a: &mut a[j * n..][..C * n], n }
+    }
+
+    /// Element (i, c).
+    ///
+    /// # Safety
+    /// Row `i` and column `c` exist.
+    #[inline(always)]
+    pub(super) unsafe fn get(&self, i: usize, c: usize) -> L {
+        debug_assert!(i < self.n && c < C);
+        // SAFETY: there are `C n` elements.
+        unsafe { *self.a.get_unchecked(i + c * self.n) }
+    }
+
+    /// Element (i, c), to write.
+    ///
+    /// # Safety
+    /// Row `i` and column `c` exist.
+    #[inline(always)]
+    pub(super) unsafe fn get_mut(&mut self, i: usize, c: usize) -> &mut L {
+        debug_assert!(i < self.n && c < C);
+        // SAFETY: there are `C n` elements.
+        unsafe { self.a.get_unchecked_mut(i + c * self.n) }
+    }
+
+    /// Row `i`.
+    #[inline(always)]
+    pub(super) fn row(&self, i: usize) -> [L; C] {
+        assert!(i < self.n);
+        let mut row = [L::zero(); C];
+        for c in 0..C {
+            // SAFETY: both exist.
+            row[c] = unsafe { self.get(i, c) };
+        }
+        row
+    }
+
+    /// Writes row `i`.
+    #[inline(always)]
+    pub(super) fn set_row(&mut self, i: usize, row: [L; C]) {
+        assert!(i < self.n);
+        for c in 0..C {
+            // SAFETY: both exist.
+            unsafe { *self.get_mut(i, c) = row[c] };
+        }
+    }
+}
+
 /// `R` neighbours in a column, from `at` on.
 #[inline(always)]
 pub(super) fn rows<L: Lanes, const R: usize>(a: &[L], at: usize) -> [L; R] {
     let a = &a[at..at + R];
-    std::array::from_fn(|r| a[r])
-}
-
-/// `C` neighbours in a row, `n` apart, from `at` on.
-#[inline(always)]
-pub(super) fn columns<L: Lanes, const C: usize>(a: &[L], at: usize, n: usize) -> [L; C] {
-    std::array::from_fn(|c| a[at + c * n])
+    let mut rows = [L::zero(); R];
+    for r in 0..R {
+        rows[r] = a[r];
+    }
+    rows
 }
 
 /// A tile whose first element is `at`.
 #[inline(always)]
 pub(super) fn load<L: Lanes, const R: usize, const C: usize>(a: &[L], at: usize, n: usize) -> [[L; R]; C] {
-    std::array::from_fn(|c| rows(a, at + c * n))
+    let mut tile = [[L::zero(); R]; C];
+    for c in 0..C {
+        tile[c] = rows(a, at + c * n);
+    }
+    tile
 }
 
 /// Writes a tile.
 #[inline(always)]
-pub(super) fn store<L: Lanes, const R: usize, const C: usize>(a: &mut [L], at: usize, n: usize, sum: [[L; R]; C]) {
-    for (c, sum) in sum.into_iter().enumerate() {
-        a[at + c * n..at + c * n + R].copy_from_slice(&sum);
+pub(super) fn store<L: Lanes, const R: usize, const C: usize>(a: &mut [L], at: usize, n: usize, tile: [[L; R]; C]) {
+    for c in 0..C {
+        // Not as a copy of memory: that would be a call.
+        let column = &mut a[at + c * n..at + c * n + R];
+        for r in 0..R {
+            column[r] = tile[c][r];
+        }
     }
 }

@@ -86,6 +86,17 @@ pub trait Lanes: Copy + Send + Sync + 'static {
         Self::Number::from_parts(reals[lane], imaginary)
     }
 
+    /// Takes one lane over from another vector.
+    #[inline(always)]
+    fn copy_lane(&mut self, lane: usize, from: &Self) {
+        let from = Self::Vector::as_reals(Self::as_vectors(std::slice::from_ref(from)));
+        let to = Self::Vector::as_reals_mut(Self::as_vectors_mut(std::slice::from_mut(self)));
+        to[lane] = from[lane];
+        if Self::PARTS == 2 {
+            to[Self::COUNT + lane] = from[Self::COUNT + lane];
+        }
+    }
+
     /// Writes one lane of one vector.
     #[inline(always)]
     fn set_lane(all: &mut [Self], at: usize, lane: usize, x: Self::Number) {

@@ -60,6 +60,8 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// The numbers, which count something, as integers at the start of a slice, which is long enough.
     fn store_counts(self, to: &mut [u32]);
+    /// One lane.
+    fn lane_mask(lane: usize) -> Self::Mask;
     /// Whether every lane is chosen.
     fn all(mask: Self::Mask) -> bool;
     /// The lanes of two vectors in turn: the first half of the sequence and the second.

@@ -121,6 +121,12 @@ where
         }
     }
     #[inline(always)]
+    fn lane_mask(lane: usize) -> [bool; N] {
+        let mut mask = [false; N];
+        mask[lane] = true;
+        mask
+    }
+    #[inline(always)]
     fn all(mask: [bool; N]) -> bool {
         mask.into_iter().fold(true, |all, one| all & one)
     }
@@ -169,12 +175,12 @@ where
     #[inline(always)]
     fn as_reals(vectors: &[Self]) -> &[R] {
         // SAFETY: numbers, one after another, without gaps.
-        unsafe { vectors.align_to().1 }
+        unsafe { std::slice::from_raw_parts(vectors.as_ptr().cast(), vectors.len() * N) }
     }
     #[inline(always)]
     fn as_reals_mut(vectors: &mut [Self]) -> &mut [R] {
         // SAFETY: as above; whatever is written is a number.
-        unsafe { vectors.align_to_mut().1 }
+        unsafe { std::slice::from_raw_parts_mut(vectors.as_mut_ptr().cast(), vectors.len() * N) }
     }
 }
 

@@ -33,7 +33,7 @@ macro_rules! vector {
     (
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, all: $all:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, all: $all:expr, lane_mask: $lane_mask:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr
     ) => {
         /// A vector of the processor.
@@ -128,6 +128,11 @@ macro_rules! vector {
                 unsafe { $store_counts(to[..$lanes].as_mut_ptr().cast(), $counts(self.0)) }
             }
             #[inline(always)]
+            fn lane_mask(lane: usize) -> $mask {
+                // SAFETY: see the head of the file.
+                unsafe { $lane_mask(lane) }
+            }
+            #[inline(always)]
             fn all(mask: $mask) -> bool {
                 // SAFETY: see the head of the file.
                 unsafe { $all(mask) }
@@ -174,12 +179,12 @@ macro_rules! vector {
             #[inline(always)]
             fn as_reals(vectors: &[Self]) -> &[$real] {
                 // SAFETY: numbers, one after another, without gaps.
-                unsafe { vectors.align_to().1 }
+                unsafe { std::slice::from_raw_parts(vectors.as_ptr().cast(), vectors.len() * $lanes) }
             }
             #[inline(always)]
             fn as_reals_mut(vectors: &mut [Self]) -> &mut [$real] {
                 // SAFETY: as above; whatever is written is a number.
-                unsafe { vectors.align_to_mut().1 }
+                unsafe { std::slice::from_raw_parts_mut(vectors.as_mut_ptr().cast(), vectors.len() * $lanes) }
             }
         }
     };
@@ -194,6 +199,7 @@ vector!(
     equals: |a, b| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     all: |mask| _cvtmask8_u32(mask) == 0xff,
+    lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
     load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
     store_part: |to: &mut [f64], x| _mm512_mask_storeu_pd(to.as_mut_ptr(), first(to.len()) as __mmask8, x),
@@ -216,6 +222,7 @@ vector!(
     equals: |a, b| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     all: |mask| _cvtmask16_u32(mask) == 0xffff,
+    lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
     load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
     store_part: |to: &mut [f32], x| _mm512_mask_storeu_ps(to.as_mut_ptr(), first(to.len()), x),
@@ -238,6 +245,10 @@ vector!(
     equals: |a, b| _mm256_cmp_pd::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_pd(no, yes, mask),
     all: |mask| _mm256_movemask_pd(mask) == 0xf,
+    lane_mask: |lane: usize| _mm256_castsi256_pd(_mm256_cmpeq_epi64(
+        _mm256_set1_epi64x(lane as i64),
+        _mm256_setr_epi64x(0, 1, 2, 3),
+    )),
     counts: _mm256_cvttpd_epi32 _mm_storeu_si128,
     load_part: |from: &[f64]| _mm256_maskload_pd(from.as_ptr(), chosen(from.len())),
     store_part: |to: &mut [f64], x| _mm256_maskstore_pd(to.as_mut_ptr(), chosen(to.len()), x),
@@ -260,6 +271,10 @@ vector!(
     equals: |a, b| _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_ps(no, yes, mask),
     all: |mask| _mm256_movemask_ps(mask) == 0xff,
+    lane_mask: |lane: usize| _mm256_castsi256_ps(_mm256_cmpeq_epi32(
+        _mm256_set1_epi32(lane as i32),
+        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+    )),
     counts: _mm256_cvttps_epi32 _mm256_storeu_si256,
     load_part: |from: &[f32]| _mm256_maskload_ps(from.as_ptr(), chosen_halves(from.len())),
     store_part: |to: &mut [f32], x| _mm256_maskstore_ps(to.as_mut_ptr(), chosen_halves(to.len()), x),
