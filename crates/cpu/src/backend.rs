@@ -6,19 +6,19 @@ use std::thread::available_parallelism;
 
 use batchla_core::{
     Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Options, Plan, Prepared, Problem, Scalar,
-    ScalarKind,
+    ScalarKind, Operation, Transpose,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::interleaved::Interleaved;
 use crate::parallel::{Results, for_each};
 use crate::plan::CpuPlan;
+use crate::routines::Routines;
 use crate::scratch::{Scratch, Threads};
 use crate::simd::{InstructionSet, Simd};
 use crate::workspace::{CpuWorkspace, Shape};
 
 /// A [`Scalar`] that faer computes with: all four.
-pub trait CpuScalar: Simd + Interleaved + faer::traits::ComplexField {}
+pub trait CpuScalar: Simd + Routines + faer::traits::ComplexField {}
 
 impl CpuScalar for f32 {}
 impl CpuScalar for f64 {}
@@ -165,6 +165,11 @@ pub struct CpuPrepared {
 impl CpuPrepared {
     pub(crate) fn cpu_plan(&self) -> &CpuPlan {
         &self.plan
+    }
+
+    /// What factors are solved with; nothing but solution transposes.
+    pub(crate) fn transpose(&self) -> Transpose {
+        if self.problem.operation() == Operation::Solve { self.problem.transpose() } else { Transpose::None }
     }
 
     /// The shape of the scratch memory.

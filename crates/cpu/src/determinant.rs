@@ -20,8 +20,8 @@ impl<T: CpuScalar> BatchedDeterminant<T> for Cpu {
         check_pivots(&source, problem)?;
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let results = Results::new(report, source.layout().map_or(0, BatchLayout::batch));
-        if let Some(set) = prepared.cpu_plan().groups() {
-            self.for_each_factored_group(prepared, set, &source, threads, results, |factored, _, mut to| {
+        if let Some(engine) = prepared.cpu_plan().engine() {
+            self.for_each_factored_group(prepared, engine, &source, threads, results, |factored, _, mut to| {
                 factored.report(&mut to);
             });
             return Ok(());

@@ -4,17 +4,16 @@ use batchla_core::{BatchRef, Determinant, HostMemory, MatrixMut, MatrixRef, Outc
 use num_traits::Float;
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
-use crate::interleaved::{Getrf, Getri, Getrs, Group, Pack, Spoiled, Unpack};
+use crate::engine::Engine;
+use crate::group::Group;
 use crate::lu::serving;
 use crate::parallel::{Results, Together};
 use crate::scratch::Threads;
-use crate::simd::{InstructionSet, MOST_LANES};
+use crate::simd::MOST_LANES;
 
 /// A group on its way through an operation.
 pub(crate) struct FactoredGroup<'a, T: Scalar> {
-    set: InstructionSet,
-    lanes: usize,
-    order: usize,
+    engine: Engine,
     /// The factors.
     a: &'a mut [T],
     /// The exchanges of each matrix, one after another.
@@ -37,17 +36,17 @@ impl Cpu {
     pub(crate) fn for_each_factored_group<T: CpuScalar>(
         &self,
         prepared: &CpuPrepared,
-        set: InstructionSet,
+        engine: Engine,
         source: &Source<'_, T, HostMemory>,
         threads: Threads<'_, T>,
         results: Results<'_, T>,
         finish: impl Fn(FactoredGroup<'_, T>, Aside<'_, T>, Together<'_, T>) + Sync,
     ) {
-        let (lanes, order) = (prepared.shape().lanes, prepared.shape().order);
+        let transpose = prepared.transpose();
         self.for_each(prepared, threads, results, |scratch, mut results| {
-            while let Some(together) = results.next_together(lanes) {
+            while let Some(together) = results.next_together(engine.lanes()) {
                 let Group { a, x, aside, exchanges } = &mut scratch.group;
-                let factored = factor(set, lanes, order, source, &together, (a, exchanges));
+                let factored = factor(engine, source, &together, (a, exchanges), transpose);
                 finish(factored, Aside { x, columns: aside }, together);
             }
         });
@@ -57,13 +56,12 @@ impl Cpu {
     pub(crate) fn solve_with_one<T: CpuScalar>(
         &self,
         prepared: &CpuPrepared,
-        set: InstructionSet,
+        engine: Engine,
         source: &Source<'_, T, HostMemory>,
         (threads, shared): (Threads<'_, T>, &mut Group<T>),
         results: Results<'_, T>,
         (b, transpose): (Option<&BatchRef<'_, T>>, Transpose),
     ) {
-        let (lanes, order) = (prepared.shape().lanes, prepared.shape().order);
         let nothing = Together {
             first: 0,
             count: 1,
@@ -74,9 +72,9 @@ impl Cpu {
             conditions: None,
         };
         let place = (&mut shared.a[..], &mut shared.exchanges[..]);
-        let lu = factor(set, lanes, order, source, &nothing, place);
+        let lu = factor(engine, source, &nothing, place, transpose);
         self.for_each(prepared, threads, results, |scratch, mut results| {
-            while let Some(together) = results.next_together(lanes) {
+            while let Some(together) = results.next_together(engine.lanes()) {
                 lu.solve(&mut scratch.group.x, b, transpose, together);
             }
         });
@@ -85,22 +83,22 @@ impl Cpu {
 
 /// Takes over and factors the matrices that belong to some results.
 fn factor<'a, T: CpuScalar>(
-    set: InstructionSet,
-    lanes: usize,
-    order: usize,
+    engine: Engine,
     source: &Source<'_, T, HostMemory>,
     together: &Together<'_, T>,
     (a, exchanges): (&'a mut [T], &'a mut [u32]),
+    transpose: Transpose,
 ) -> FactoredGroup<'a, T> {
+    let (lanes, order) = (engine.lanes(), engine.order());
     let mut group =
-        FactoredGroup { set, lanes, order, a, exchanges: &[], outcomes: [Outcome::NotFinite; MOST_LANES], norms: None };
+        FactoredGroup { engine, a, exchanges: &[], outcomes: [Outcome::NotFinite; MOST_LANES], norms: None };
     let from = in_lanes(lanes, together.count, |lane| match source {
         Source::InPlace => together.matrices[lane].as_ref().map(MatrixMut::share),
         Source::Matrix(a) => serving(a, together.first + lane),
         Source::Factors(factors) => serving(&factors.lu, together.first + lane),
     });
     let Some(from) = from else { return group };
-    T::pack(set, Pack { from: &from[..lanes], to: group.a });
+    engine.pack(&from[..lanes], group.a);
     if together.conditions.is_some() {
         group.norms = Some(from.map(one_norm));
     }
@@ -112,15 +110,15 @@ fn factor<'a, T: CpuScalar>(
             group.outcomes[lane] = Outcome::from_word(factors.outcomes[b]);
         }
     } else {
-        let zero_pivots = T::getrf(set, Getrf { a: group.a, order, exchanges });
+        let zero_pivots = engine.getrf(group.a, exchanges);
         for (outcome, column) in group.outcomes.iter_mut().zip(zero_pivots) {
             let column = column as usize;
             *outcome = if column < order { Outcome::Singular { column } } else { Outcome::Regular };
         }
     }
     group.exchanges = exchanges;
-    let spoiled = T::spoiled(set, Spoiled { a: group.a });
-    spoil(&mut group.outcomes, spoiled, |_| true);
+    spoil(&mut group.outcomes, engine.spoiled(group.a), |_| true);
+    engine.before_getrs(group.a, transpose);
     group
 }
 
@@ -159,7 +157,7 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
     /// Writes factors, exchanges and reports.
     pub(crate) fn unpack_factors(&self, mut to: Together<'_, T>) {
         to.pivots.copy_from_slice(&self.exchanges[..to.pivots.len()]);
-        T::unpack(self.set, Unpack { from: self.a, to: &mut to.matrices[..to.count] });
+        self.engine.unpack(self.a, &mut to.matrices[..to.count]);
         self.report(&mut to);
     }
 
@@ -176,11 +174,11 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
     /// Inverts, and writes inverses and reports.
     pub(crate) fn invert(self, aside: Aside<'_, T>, mut to: Together<'_, T>) {
         self.report(&mut to);
-        let Self { set, order, exchanges, .. } = self;
-        T::getri(set, Getri { a: self.a, aside: aside.columns, order, exchanges });
+        let engine = self.engine;
+        engine.getri(self.a, aside.columns, self.exchanges);
         let mut outcomes = self.outcomes;
-        spoil(&mut outcomes, T::spoiled(set, Spoiled { a: self.a }), Outcome::is_regular);
-        T::unpack(set, Unpack { from: self.a, to: &mut to.matrices[..to.count] });
+        spoil(&mut outcomes, engine.spoiled(self.a), Outcome::is_regular);
+        engine.unpack(self.a, &mut to.matrices[..to.count]);
         conclude(&outcomes, &mut to);
         for (lane, condition) in to.conditions.iter_mut().flat_map(|all| all.iter_mut()).enumerate() {
             let norms = self.norms.zip(to.matrices[lane].as_ref());
@@ -200,34 +198,24 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
         transpose: Transpose,
         mut to: Together<'_, T>,
     ) {
-        let Self { set, lanes, order, exchanges, .. } = *self;
+        let (engine, lanes) = (self.engine, self.engine.lanes());
         let given = in_lanes(lanes, to.count, |lane| match b {
             Some(b) => serving(b, to.first + lane),
             None => to.matrices[lane].as_ref().map(MatrixMut::share),
         });
         let Some(given) = given else { return };
-        T::pack(set, Pack { from: &given[..lanes], to: x });
-        T::getrs(set, Getrs { lu: self.a, x, order, exchanges, transpose });
+        engine.pack(&given[..lanes], x);
+        engine.getrs(self.a, x, self.exchanges, transpose);
         let mut outcomes = self.outcomes;
-        spoil(&mut outcomes, T::spoiled(set, Spoiled { a: x }), Outcome::is_regular);
-        T::unpack(set, Unpack { from: x, to: &mut to.matrices[..to.count] });
+        spoil(&mut outcomes, engine.spoiled(x), Outcome::is_regular);
+        engine.unpack(x, &mut to.matrices[..to.count]);
         conclude(&outcomes, &mut to);
     }
 
     fn determinant(&self, lane: usize) -> Determinant<T> {
-        // Complex numbers lie in two planes: all real parts of a vector, then all imaginary ones.
-        let parts = if T::IS_COMPLEX { 2 } else { 1 };
-        let part = |at: usize, part: usize| {
-            let place = (at * parts + part) * self.lanes + lane;
-            let x = self.a[place / parts];
-            if place % parts == 0 { x.re() } else { x.im() }
-        };
-        let diagonal = |k: usize| {
-            let at = k + k * self.order;
-            T::from_parts(part(at, 0), if parts == 2 { part(at, 1) } else { num_traits::zero() })
-        };
-        let exchanges = &self.exchanges[lane * self.order..(lane + 1) * self.order];
-        Determinant::from_factors(self.outcomes[lane], diagonal, exchanges)
+        let order = self.engine.order();
+        let exchanges = &self.exchanges[lane * order..(lane + 1) * order];
+        Determinant::from_factors(self.outcomes[lane], |k| self.engine.diagonal(self.a, lane, k), exchanges)
     }
 }
 

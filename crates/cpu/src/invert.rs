@@ -25,8 +25,8 @@ impl<T: CpuScalar> BatchedInvert<T> for Cpu {
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let results = Results::new(report, x.batch()).with_matrices(x);
         let plan = prepared.cpu_plan();
-        if let Some(set) = plan.groups() {
-            self.for_each_factored_group(prepared, set, &source, threads, results, |factored, aside, to| {
+        if let Some(engine) = plan.engine() {
+            self.for_each_factored_group(prepared, engine, &source, threads, results, |factored, aside, to| {
                 factored.invert(aside, to);
             });
             return Ok(());

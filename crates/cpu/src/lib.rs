@@ -25,10 +25,13 @@
 //! threads or the grain.
 
 mod backend;
+mod blocked;
 mod determinant;
+mod engine;
 mod getrf;
 mod getri;
 mod getrs;
+mod group;
 mod groups;
 mod interleaved;
 mod invert;
@@ -36,6 +39,7 @@ mod level3;
 mod lu;
 mod parallel;
 mod plan;
+mod routines;
 mod scalar;
 mod scratch;
 mod simd;

@@ -151,8 +151,8 @@ impl<T: CpuScalar> BatchedFactorize<T> for Cpu {
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let FactorizeArgs { source, lu, pivots, report, .. } = args;
         let results = Results::new(report, lu.batch()).with_matrices(lu).with_pivots(pivots, problem.order());
-        if let Some(set) = prepared.cpu_plan().groups() {
-            self.for_each_factored_group(prepared, set, &source, threads, results, |factored, _, to| {
+        if let Some(engine) = prepared.cpu_plan().engine() {
+            self.for_each_factored_group(prepared, engine, &source, threads, results, |factored, _, to| {
                 factored.unpack_factors(to);
             });
             return Ok(());

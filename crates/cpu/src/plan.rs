@@ -4,6 +4,7 @@ use std::fmt;
 
 use batchla_core::{Error, Options, Plan, Problem, Rejection, ScalarKind};
 
+use crate::engine::{Engine, Kind};
 use crate::simd::InstructionSet;
 use crate::vector::{self, LANES, fused};
 
@@ -11,6 +12,7 @@ use crate::vector::{self, LANES, fused};
 ///
 /// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
 ///   instruction set.
+/// - `blocked`: a matrix at a time, by tiles in registers. Its bits are those of `interleaved`.
 /// - `unblocked`: our own loops, column by column. Fastest for small orders; its bits are the same on every processor
 ///   that has fused multiply-add, and on every one that has not.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
@@ -25,14 +27,14 @@ pub struct CpuPlan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Family {
-    Interleaved { instruction_set: InstructionSet, lanes: usize },
+    Own(Engine),
     Unblocked,
     Faer { panel: usize },
 }
 
 impl CpuPlan {
     /// The names by which plans are forced. Each serves every problem.
-    pub const NAMES: [&str; 3] = ["interleaved", "unblocked", "faer"];
+    pub const NAMES: [&str; 4] = ["interleaved", "blocked", "unblocked", "faer"];
 
     /// The plan for a problem: the one named in `options`, or the faster one.
     ///
@@ -50,25 +52,23 @@ impl CpuPlan {
     ) -> Result<Self, Error> {
         let (scalar, order) = (problem.scalar(), problem.order());
         let faer = Family::Faer { panel: PANEL };
-        let lanes = match scalar {
-            ScalarKind::F32 | ScalarKind::C32 => instruction_set.lanes::<f32>(),
-            ScalarKind::F64 | ScalarKind::C64 => instruction_set.lanes::<f64>(),
-        };
-        let interleaved = Family::Interleaved { instruction_set, lanes };
+        let own = |kind| Family::Own(Engine::new(kind, instruction_set, scalar, order));
         let family = match options.plan.as_deref() {
-            Some("interleaved") => interleaved,
+            Some("interleaved") => own(Kind::Interleaved),
+            Some("blocked") => own(Kind::Blocked),
             Some("unblocked") => Family::Unblocked,
             Some("faer") => faer,
             Some(other) => {
                 let reason = format!("the CPU backend has the plans {}", Self::NAMES.join(", "));
                 return Err(Rejection { plan: other.to_owned(), reason }.into_error(problem));
             }
-            None if fused() && order <= interleaved_up_to(scalar) => interleaved,
+            None if fused() && order <= interleaved_up_to(scalar) => own(Kind::Interleaved),
+            None if fused() && order <= blocked_up_to(scalar) => own(Kind::Blocked),
             None if order <= unblocked_up_to(scalar) => Family::Unblocked,
             None => faer,
         };
         let arithmetic = match family {
-            Family::Interleaved { .. } => format!("cpu-fma-{scalar}"),
+            Family::Own(_) => format!("cpu-fma-{scalar}"),
             Family::Unblocked if fused() => format!("cpu-unblocked-fma-{scalar}"),
             Family::Unblocked => format!("cpu-unblocked-{scalar}"),
             Family::Faer { panel } => format!("cpu-faer{FAER}-panel{panel}-{}-{scalar}", vector::instruction_set()),
@@ -78,16 +78,13 @@ impl CpuPlan {
 
     /// Matrices of a group; 1 where they are computed one by one.
     pub(crate) fn lanes(&self) -> usize {
-        match self.family {
-            Family::Interleaved { lanes, .. } => lanes,
-            _ => 1,
-        }
+        self.engine().map_or(1, |engine| engine.lanes())
     }
 
-    /// The instruction set of groups.
-    pub(crate) fn groups(&self) -> Option<InstructionSet> {
+    /// How groups are computed, where they are.
+    pub(crate) fn engine(&self) -> Option<Engine> {
         match self.family {
-            Family::Interleaved { instruction_set, .. } => Some(instruction_set),
+            Family::Own(engine) => Some(engine),
             _ => None,
         }
     }
@@ -95,7 +92,7 @@ impl CpuPlan {
     /// Columns of a panel that is factored by our own loops.
     pub(crate) fn panel(&self) -> usize {
         match self.family {
-            Family::Interleaved { .. } | Family::Unblocked => self.order.max(1),
+            Family::Own(_) | Family::Unblocked => self.order.max(1),
             Family::Faer { panel } => panel,
         }
     }
@@ -120,6 +117,11 @@ fn interleaved_up_to(scalar: ScalarKind) -> usize {
     }
 }
 
+/// The largest order at which our own blocks are faster than faer's products.
+fn blocked_up_to(_scalar: ScalarKind) -> usize {
+    512
+}
+
 /// The largest order at which our own loops are faster than faer's products; measured with two threads of an AVX-512 Xeon.
 fn unblocked_up_to(scalar: ScalarKind) -> usize {
     match scalar {
@@ -131,7 +133,10 @@ fn unblocked_up_to(scalar: ScalarKind) -> usize {
 impl Plan for CpuPlan {
     fn name(&self) -> &str {
         match self.family {
-            Family::Interleaved { .. } => "interleaved",
+            Family::Own(engine) => match engine.kind() {
+                Kind::Interleaved => "interleaved",
+                Kind::Blocked => "blocked",
+            },
             Family::Unblocked => "unblocked",
             Family::Faer { .. } => "faer",
         }

@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use batchla_core::{Error, HostArray, MatrixMut, MatrixRef, Scalar};
 
-use crate::interleaved::Group;
+use crate::engine::Sizes;
+use crate::group::Group;
 use crate::vector::{LANES, all_finite};
 use crate::workspace::Shape;
 
@@ -120,24 +121,31 @@ impl<T: Scalar> Square<T> {
 }
 
 impl<T: Scalar> Scratch<T> {
-    /// Either a matrix and its results, or a group of them; neither where `wanted` is not.
-    fn new(shape: &Shape, result_columns: usize, wanted: bool) -> Result<Self, Error> {
-        let order = |this: bool| if this && wanted { shape.order } else { 0 };
-        let (one, many) = (order(shape.lanes == 1), order(shape.lanes > 1));
-        let right_hand_sides = if shape.shared { result_columns } else { 0 };
-        Ok(Self {
-            a: Square::new(one)?,
-            x: Columns::new(one, result_columns)?,
-            group: Group::new(many, right_hand_sides, shape.lanes)?,
-        })
+    /// For each thread: either a matrix and its results, or a group of them.
+    fn new(shape: &Shape) -> Result<Self, Error> {
+        let (order, sizes) = match &shape.engine {
+            Some(engine) => (0, shape.sizes(engine)),
+            None => (shape.order, Sizes::default()),
+        };
+        Ok(Self { a: Square::new(order)?, x: Columns::new(order, shape.result_columns)?, group: Group::new(&sizes)? })
+    }
+
+    /// To share: the same without results, or nothing where nothing is shared.
+    fn shared(shape: &Shape) -> Result<Self, Error> {
+        let (order, sizes) = match &shape.engine {
+            _ if !shape.shared => (0, Sizes::default()),
+            Some(engine) => (0, engine.sizes(0, false)),
+            None => (shape.order, Sizes::default()),
+        };
+        Ok(Self { a: Square::new(order)?, x: Columns::new(0, 0)?, group: Group::new(&sizes)? })
     }
 }
 
 impl<T: Scalar> Places<T> {
     pub(crate) fn new(shape: &Shape, threads: usize) -> Result<Self, Error> {
-        let scratch = || Scratch::new(shape, shape.result_columns, true).map(Mutex::new);
+        let scratch = || Scratch::new(shape).map(Mutex::new);
         let threads = (0..threads).map(|_| scratch()).collect::<Result<_, Error>>()?;
-        Ok(Self { threads, shared: Scratch::new(shape, 0, shape.shared)? })
+        Ok(Self { threads, shared: Scratch::shared(shape)? })
     }
 
     /// The scratch memory of each thread, and the place of the factors of one matrix that serves many right-hand sides.

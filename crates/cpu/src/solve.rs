@@ -43,12 +43,12 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
             *one.outcome = outcome.to_word();
         };
         let one_serves_all = source.layout().is_some_and(|a| a.batch() == 1);
-        if let Some(set) = plan.groups() {
+        if let Some(engine) = plan.engine() {
             if one_serves_all {
                 let place = (threads, &mut shared.group);
-                self.solve_with_one(prepared, set, &source, place, results, (b.as_ref(), transpose));
+                self.solve_with_one(prepared, engine, &source, place, results, (b.as_ref(), transpose));
             } else {
-                self.for_each_factored_group(prepared, set, &source, threads, results, |lu, aside, to| {
+                self.for_each_factored_group(prepared, engine, &source, threads, results, |lu, aside, to| {
                     lu.solve(aside.x, b.as_ref(), transpose, to);
                 });
             }

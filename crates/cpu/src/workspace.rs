@@ -5,7 +5,7 @@ use std::fmt;
 
 use batchla_core::{Complex, Error, ErrorKind, Operation, Problem, Scalar, ScalarKind};
 
-use crate::interleaved::Group;
+use crate::engine::{Engine, Sizes};
 use crate::plan::CpuPlan;
 use crate::scratch::{Places, leading_dimension};
 
@@ -18,8 +18,8 @@ pub(crate) struct Shape {
     pub(crate) result_columns: usize,
     /// Whether there is a place to share.
     pub(crate) shared: bool,
-    /// Matrices of a group; 1 where they are computed one by one.
-    pub(crate) lanes: usize,
+    /// How groups are computed, where they are.
+    pub(crate) engine: Option<Engine>,
 }
 
 impl Shape {
@@ -30,17 +30,23 @@ impl Shape {
             _ => 0,
         };
         let shared = problem.operation() == Operation::Solve;
-        Self { scalar: problem.scalar(), order: problem.order(), result_columns, shared, lanes: plan.lanes() }
+        Self { scalar: problem.scalar(), order: problem.order(), result_columns, shared, engine: plan.engine() }
+    }
+
+    /// The memory of a thread's group.
+    pub(crate) fn sizes(&self, engine: &Engine) -> Sizes {
+        // Right-hand sides of a solution; columns to set aside for an inverse.
+        engine.sizes(if self.shared { self.result_columns } else { 0 }, !self.shared && self.result_columns > 0)
     }
 
     /// Bytes of the scratch memory of `threads` threads.
     pub(crate) fn bytes(&self, threads: usize) -> u64 {
         let wide = |x: usize| x as u64;
         let element = wide(self.scalar.bytes());
-        let (square, results) = if self.lanes > 1 {
-            let right_hand_sides = if self.shared { self.result_columns } else { 0 };
-            let group = |columns| Group::<f64>::bytes(element, wide(self.order), wide(columns), wide(self.lanes));
-            (group(0), group(right_hand_sides).saturating_sub(group(0)))
+        let (square, results) = if let Some(engine) = &self.engine {
+            let bytes = |sizes: Sizes| sizes.bytes(self.scalar.bytes());
+            let (alone, all) = (bytes(engine.sizes(0, false)), bytes(self.sizes(engine)));
+            (alone, all - alone)
         } else {
             let ld = match self.scalar {
                 ScalarKind::F32 => leading_dimension::<f32>(self.order),

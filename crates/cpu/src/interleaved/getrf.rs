@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use batchla_core::Scalar;
-use num_traits::One as _;
 
 use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
 use crate::scalar::reciprocal;
@@ -37,7 +36,7 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
     fn run<L: Lanes<Number = T>>(self) -> [u32; MOST_LANES] {
         let Self { a, order: n, exchanges } = self;
         let a = L::from_numbers_mut(a);
-        let mut zero_pivots = count::<L>(n);
+        let mut zero_pivots = L::count(n);
         if n <= WHOLE {
             let exchanges = &mut exchanges[..n * L::COUNT];
             match n {
@@ -91,21 +90,15 @@ macro_rules! for_columns {
 }
 pub(super) use for_columns;
 
-/// A number of rows in every lane.
-#[inline(always)]
-fn count<L: Lanes>(rows: usize) -> L::Vector {
-    L::Vector::splat(<L::Number as Scalar>::Real::from_f64(rows as f64, 0.0))
-}
-
 /// The first row from `k` on whose size is largest; `k` where none is above zero.
 ///
 /// In two halves side by side, each of which waits for its own comparisons only.
 #[inline(always)]
 fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
-    let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let one = L::count(1);
     let (first, second) = column[k..].split_at((column.len() - k).div_ceil(2));
-    let (mut size, mut index, mut row) = (L::Vector::splat(num_traits::zero()), count::<L>(k), count::<L>(k));
-    let (mut other_size, mut other_index, mut other_row) = (size, index, count::<L>(k + first.len()));
+    let (mut size, mut index, mut row) = (L::Vector::splat(num_traits::zero()), L::count(k), L::count(k));
+    let (mut other_size, mut other_index, mut other_row) = (size, index, L::count(k + first.len()));
     for (x, other) in first.iter().zip(second) {
         (size, index) = larger::<L>((x.size(), row), (size, index));
         (other_size, other_index) = larger::<L>((other.size(), other_row), (other_size, other_index));
@@ -139,10 +132,10 @@ fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_piv
 /// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
 #[inline(always)]
 fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
-    let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let one = L::count(1);
     let mut a = Columns::<L, C>::new(a, n, j);
     let old = a.row(k);
-    let (mut new, mut row) = (old, count::<L>(k));
+    let (mut new, mut row) = (old, L::count(k));
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
@@ -159,12 +152,12 @@ fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usiz
 /// The same, and eliminates column `k`, which is exchanged and scaled.
 #[inline(always)]
 fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
-    let one = L::Vector::splat(<L::Number as Scalar>::Real::one());
+    let one = L::count(1);
     let (left, right) = a.split_at_mut(j * n);
     let l = &left[k * n..][..n];
     let mut a = Columns::<L, C>::new(right, n, 0);
     let old = a.row(k);
-    let (mut new, mut row) = (old, count::<L>(k));
+    let (mut new, mut row) = (old, L::count(k));
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
@@ -174,7 +167,7 @@ fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usiz
         }
     }
     a.set_row(k, new);
-    let mut row = count::<L>(k);
+    let mut row = L::count(k);
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
@@ -226,7 +219,7 @@ fn scale<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
             *x = x.times(reciprocal);
         }
     } else {
-        let (zero, at) = (L::Vector::splat(num_traits::zero()), count::<L>(k));
+        let (zero, at) = (L::Vector::splat(num_traits::zero()), L::count(k));
         let first = L::Vector::select(zero_pivots.above(at), at, *zero_pivots);
         *zero_pivots = L::Vector::select(pivot.size().equals(zero), first, *zero_pivots);
         for lane in 0..L::COUNT {

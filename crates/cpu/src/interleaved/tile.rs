@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::simd::Lanes;
 
 /// Columns of a tile, and of a panel of columns that are worked on together.
-pub(super) const COLUMNS: usize = 4;
+pub(crate) const COLUMNS: usize = 4;
 
 /// `sum[c][r] -= l(k)[r] u[c][k]` for each `k` in turn: for all elements of `u`'s columns, from the last one on where `DOWN`.
 #[inline(always)]

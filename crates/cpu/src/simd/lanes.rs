@@ -72,6 +72,23 @@ pub trait Lanes: Copy + Send + Sync + 'static {
         if self.is_moderate() { self.reciprocal() } else { reciprocal_lane_by_lane(self) }
     }
 
+    /// The scalar with these parts in every lane; the second counts for complex numbers only.
+    fn spread_parts(re: <Self::Vector as Vector>::Real, im: <Self::Vector as Vector>::Real) -> Self;
+    /// Numbers from memory, as many as there are; zero in lanes beyond.
+    fn from_memory(parts: &[<Self::Vector as Vector>::Real]) -> Self;
+    /// Numbers to memory, as many as it holds.
+    fn to_memory(self, parts: &mut [<Self::Vector as Vector>::Real]);
+    /// Numbers as the real numbers that they consist of.
+    fn reals(numbers: &[Self::Number]) -> &[<Self::Vector as Vector>::Real];
+    /// The same, to write.
+    fn reals_mut(numbers: &mut [Self::Number]) -> &mut [<Self::Vector as Vector>::Real];
+
+    /// A count, in every lane of a vector of real numbers.
+    #[inline(always)]
+    fn count(count: usize) -> Self::Vector {
+        Self::Vector::splat(<Self::Number as Scalar>::Real::from_f64(count as f64, 0.0))
+    }
+
     /// Zero in every lane.
     #[inline(always)]
     fn zero() -> Self {
@@ -185,6 +202,26 @@ where
         self.0.mul_add(V::splat(num_traits::zero()), sum)
     }
     #[inline(always)]
+    fn spread_parts(re: V::Real, _im: V::Real) -> Self {
+        Self(V::splat(re))
+    }
+    #[inline(always)]
+    fn from_memory(parts: &[V::Real]) -> Self {
+        Self(if parts.len() == V::LANES { V::load(parts) } else { V::load_part(parts) })
+    }
+    #[inline(always)]
+    fn to_memory(self, parts: &mut [V::Real]) {
+        if parts.len() == V::LANES { self.0.store(parts) } else { self.0.store_part(parts) }
+    }
+    #[inline(always)]
+    fn reals(numbers: &[V::Real]) -> &[V::Real] {
+        numbers
+    }
+    #[inline(always)]
+    fn reals_mut(numbers: &mut [V::Real]) -> &mut [V::Real] {
+        numbers
+    }
+    #[inline(always)]
     fn from_numbers(numbers: &[V::Real]) -> &[Self] {
         let vectors = V::from_reals(numbers);
         // SAFETY: `repr(transparent)`.
@@ -273,18 +310,51 @@ where
         self.im.mul_add(zero, self.re.mul_add(zero, sum))
     }
     #[inline(always)]
-    fn from_numbers(numbers: &[Complex<V::Real>]) -> &[Self] {
+    fn spread_parts(re: V::Real, im: V::Real) -> Self {
+        Self { re: V::splat(re), im: V::splat(im) }
+    }
+    #[inline(always)]
+    fn from_memory(parts: &[V::Real]) -> Self {
+        let (first, second) = if parts.len() == 2 * V::LANES {
+            (V::load(parts), V::load(&parts[V::LANES..]))
+        } else {
+            let (first, second) = parts.split_at(parts.len().min(V::LANES));
+            (V::load_part(first), V::load_part(second))
+        };
+        let (re, im) = first.unzip(second);
+        Self { re, im }
+    }
+    #[inline(always)]
+    fn to_memory(self, parts: &mut [V::Real]) {
+        let (first, second) = self.re.zip(self.im);
+        if parts.len() == 2 * V::LANES {
+            first.store(parts);
+            second.store(&mut parts[V::LANES..]);
+        } else {
+            let (one, other) = parts.split_at_mut(parts.len().min(V::LANES));
+            first.store_part(one);
+            second.store_part(other);
+        }
+    }
+    #[inline(always)]
+    fn reals(numbers: &[Complex<V::Real>]) -> &[V::Real] {
         // SAFETY: a complex number is two real ones, `repr(C)`.
-        let reals = unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), 2 * numbers.len()) };
-        let vectors = V::from_reals(reals);
+        unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), 2 * numbers.len()) }
+    }
+    #[inline(always)]
+    fn reals_mut(numbers: &mut [Complex<V::Real>]) -> &mut [V::Real] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), 2 * numbers.len()) }
+    }
+    #[inline(always)]
+    fn from_numbers(numbers: &[Complex<V::Real>]) -> &[Self] {
+        let vectors = V::from_reals(Self::reals(numbers));
         // SAFETY: two vectors one after another, `repr(C)`.
         unsafe { std::slice::from_raw_parts(vectors.as_ptr().cast(), vectors.len() / 2) }
     }
     #[inline(always)]
     fn from_numbers_mut(numbers: &mut [Complex<V::Real>]) -> &mut [Self] {
-        // SAFETY: as above.
-        let reals = unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), 2 * numbers.len()) };
-        let vectors = V::from_reals_mut(reals);
+        let vectors = V::from_reals_mut(Self::reals_mut(numbers));
         // SAFETY: two vectors one after another, `repr(C)`.
         unsafe { std::slice::from_raw_parts_mut(vectors.as_mut_ptr().cast(), vectors.len() / 2) }
     }

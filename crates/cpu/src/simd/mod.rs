@@ -60,6 +60,10 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// The numbers, which count something, as integers at the start of a slice, which is long enough.
     fn store_counts(self, to: &mut [u32]);
+    /// 0, 1, 2 and so on.
+    fn counting() -> Self;
+    /// The largest number; none is NaN.
+    fn most(self) -> Self::Real;
     /// One lane.
     fn lane_mask(lane: usize) -> Self::Mask;
     /// Whether every lane is chosen.

@@ -121,6 +121,22 @@ where
         }
     }
     #[inline(always)]
+    fn counting() -> Self {
+        let mut result = [num_traits::zero(); N];
+        for i in 0..N {
+            result[i] = R::from_f64(i as f64, 0.0);
+        }
+        Self(result)
+    }
+    #[inline(always)]
+    fn most(self) -> R {
+        let mut most = self.0[0];
+        for i in 1..N {
+            most = if self.0[i] > most { self.0[i] } else { most };
+        }
+        most
+    }
+    #[inline(always)]
     fn lane_mask(lane: usize) -> [bool; N] {
         let mut mask = [false; N];
         mask[lane] = true;

@@ -33,7 +33,7 @@ macro_rules! vector {
     (
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, all: $all:expr, lane_mask: $lane_mask:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, all: $all:expr, lane_mask: $lane_mask:expr, most: $most:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr
     ) => {
         /// A vector of the processor.
@@ -128,6 +128,24 @@ macro_rules! vector {
                 unsafe { $store_counts(to[..$lanes].as_mut_ptr().cast(), $counts(self.0)) }
             }
             #[inline(always)]
+            fn counting() -> Self {
+                const NUMBERS: [$real; $lanes] = {
+                    let mut numbers = [0.0; $lanes];
+                    let mut i = 0;
+                    while i < $lanes {
+                        numbers[i] = i as $real;
+                        i += 1;
+                    }
+                    numbers
+                };
+                Self::load(&NUMBERS)
+            }
+            #[inline(always)]
+            fn most(self) -> $real {
+                // SAFETY: see the head of the file.
+                unsafe { $most(self.0) }
+            }
+            #[inline(always)]
             fn lane_mask(lane: usize) -> $mask {
                 // SAFETY: see the head of the file.
                 unsafe { $lane_mask(lane) }
@@ -200,6 +218,7 @@ vector!(
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     all: |mask| _cvtmask8_u32(mask) == 0xff,
     lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
+    most: |a| _mm512_reduce_max_pd(a),
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
     load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
     store_part: |to: &mut [f64], x| _mm512_mask_storeu_pd(to.as_mut_ptr(), first(to.len()) as __mmask8, x),
@@ -223,6 +242,7 @@ vector!(
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     all: |mask| _cvtmask16_u32(mask) == 0xffff,
     lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
+    most: |a| _mm512_reduce_max_ps(a),
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
     load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
     store_part: |to: &mut [f32], x| _mm512_mask_storeu_ps(to.as_mut_ptr(), first(to.len()), x),
@@ -249,6 +269,10 @@ vector!(
         _mm256_set1_epi64x(lane as i64),
         _mm256_setr_epi64x(0, 1, 2, 3),
     )),
+    most: |a| {
+        let halves = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
+        _mm_cvtsd_f64(_mm_max_pd(halves, _mm_unpackhi_pd(halves, halves)))
+    },
     counts: _mm256_cvttpd_epi32 _mm_storeu_si128,
     load_part: |from: &[f64]| _mm256_maskload_pd(from.as_ptr(), chosen(from.len())),
     store_part: |to: &mut [f64], x| _mm256_maskstore_pd(to.as_mut_ptr(), chosen(to.len()), x),
@@ -275,6 +299,11 @@ vector!(
         _mm256_set1_epi32(lane as i32),
         _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
     )),
+    most: |a| {
+        let halves = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
+        let quarters = _mm_max_ps(halves, _mm_movehl_ps(halves, halves));
+        _mm_cvtss_f32(_mm_max_ss(quarters, _mm_shuffle_ps::<1>(quarters, quarters)))
+    },
     counts: _mm256_cvttps_epi32 _mm256_storeu_si256,
     load_part: |from: &[f32]| _mm256_maskload_ps(from.as_ptr(), chosen_halves(from.len())),
     store_part: |to: &mut [f32], x| _mm256_maskstore_ps(to.as_mut_ptr(), chosen_halves(to.len()), x),

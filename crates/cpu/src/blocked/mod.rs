@@ -1,0 +1,29 @@
+//! One matrix at a time, its columns in vectors: blocked routines without allocation, whose products are tiles in registers.
+//!
+//! Element (i, j) is lane `i % lanes` of vector `i / lanes + j ld`; the last vector of a column is padded. Each element takes the very steps
+//! that [`interleaved`](crate::interleaved) takes for it, in the same order, whatever the tiles: the two give the same bits.
+
+#![allow(missing_debug_implementations)] // Work is done, not printed.
+
+mod getrf;
+mod getri;
+mod getrs;
+mod pack;
+mod tile;
+
+use batchla_core::ScalarKind;
+
+pub(crate) use self::getrf::BlockedGetrf;
+pub(crate) use self::getri::BlockedGetri;
+pub(crate) use self::getrs::{BlockedGetrs, Transposed};
+pub(crate) use self::pack::{PackColumns, UnpackColumns};
+
+/// Columns of a panel, and the most of a tile.
+pub(crate) const COLUMNS: usize = 8;
+
+/// The distance of columns, in numbers: whole vectors, and no multiple of 1 KiB, since columns a power of two apart compete for the same few
+/// lines of the cache.
+pub(crate) fn leading_dimension(order: usize, lanes: usize, scalar: ScalarKind) -> usize {
+    let ld = order.max(1).checked_next_multiple_of(lanes).unwrap_or(usize::MAX);
+    if ld.saturating_mul(scalar.bytes()).is_multiple_of(1024) { ld.saturating_add(lanes) } else { ld }
+}
