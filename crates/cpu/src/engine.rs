@@ -1,10 +1,9 @@
 //! How the plans of our own compute a group of matrices: which routines, on which vectors, in how much memory.
 
-use batchla_core::{Error, MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
+use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
 
 use crate::backend::CpuScalar;
 use crate::blocked::{self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
-use crate::group::Group;
 use crate::interleaved::{self, Getrf, Getri, Getrs, Pack, Unpack};
 use crate::routines::Spoiled;
 use crate::simd::{InstructionSet, MOST_LANES};
@@ -83,11 +82,6 @@ impl Engine {
             aside: columns(if aside { set_aside } else { 0 }),
             exchanges: self.order.saturating_mul(self.lanes()),
         }
-    }
-
-    /// Memory for a group.
-    pub(crate) fn group<T: Scalar>(&self, right_hand_sides: usize, aside: bool) -> Result<Group<T>, Error> {
-        Group::new(&self.sizes(right_hand_sides, aside))
     }
 
     /// Takes matrices over, all of one shape.

@@ -43,7 +43,6 @@ mod routines;
 mod scalar;
 mod scratch;
 mod simd;
-mod small;
 mod solve;
 mod vector;
 mod workspace;

@@ -13,8 +13,6 @@ use crate::vector::{self, LANES, fused};
 /// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
 ///   instruction set.
 /// - `blocked`: a matrix at a time, by tiles in registers. Its bits are those of `interleaved`.
-/// - `unblocked`: our own loops, column by column. Fastest for small orders; its bits are the same on every processor
-///   that has fused multiply-add, and on every one that has not.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
 ///   and on the sizes of the caches, since these decide how faer sums an inner product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,13 +26,12 @@ pub struct CpuPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Family {
     Own(Engine),
-    Unblocked,
-    Faer { panel: usize },
+    Faer,
 }
 
 impl CpuPlan {
     /// The names by which plans are forced. Each serves every problem.
-    pub const NAMES: [&str; 4] = ["interleaved", "blocked", "unblocked", "faer"];
+    pub const NAMES: [&str; 3] = ["interleaved", "blocked", "faer"];
 
     /// The plan for a problem: the one named in `options`, or the faster one.
     ///
@@ -51,27 +48,22 @@ impl CpuPlan {
         options: &Options,
     ) -> Result<Self, Error> {
         let (scalar, order) = (problem.scalar(), problem.order());
-        let faer = Family::Faer { panel: PANEL };
         let own = |kind| Family::Own(Engine::new(kind, instruction_set, scalar, order));
         let family = match options.plan.as_deref() {
             Some("interleaved") => own(Kind::Interleaved),
             Some("blocked") => own(Kind::Blocked),
-            Some("unblocked") => Family::Unblocked,
-            Some("faer") => faer,
+            Some("faer") => Family::Faer,
             Some(other) => {
                 let reason = format!("the CPU backend has the plans {}", Self::NAMES.join(", "));
                 return Err(Rejection { plan: other.to_owned(), reason }.into_error(problem));
             }
             None if fused() && order <= interleaved_up_to(scalar) => own(Kind::Interleaved),
             None if fused() && order <= blocked_up_to(scalar) => own(Kind::Blocked),
-            None if order <= unblocked_up_to(scalar) => Family::Unblocked,
-            None => faer,
+            None => Family::Faer,
         };
         let arithmetic = match family {
             Family::Own(_) => format!("cpu-fma-{scalar}"),
-            Family::Unblocked if fused() => format!("cpu-unblocked-fma-{scalar}"),
-            Family::Unblocked => format!("cpu-unblocked-{scalar}"),
-            Family::Faer { panel } => format!("cpu-faer{FAER}-panel{panel}-{}-{scalar}", vector::instruction_set()),
+            Family::Faer => format!("cpu-faer{FAER}-panel{PANEL}-{}-{scalar}", vector::instruction_set()),
         };
         Ok(Self { family, scalar, order, arithmetic })
     }
@@ -88,26 +80,13 @@ impl CpuPlan {
             _ => None,
         }
     }
-
-    /// Columns of a panel that is factored by our own loops.
-    pub(crate) fn panel(&self) -> usize {
-        match self.family {
-            Family::Own(_) | Family::Unblocked => self.order.max(1),
-            Family::Faer { panel } => panel,
-        }
-    }
-
-    /// Whether inverses and solutions are computed by blocks.
-    pub(crate) fn by_blocks(&self) -> bool {
-        matches!(self.family, Family::Faer { .. })
-    }
 }
 
 /// The version of faer whose arithmetic this is.
 const FAER: &str = "0.24";
 
-/// Columns of a panel, at most.
-const PANEL: usize = 3 * LANES;
+/// Columns of a panel that is factored by our own loops, at most.
+pub(crate) const PANEL: usize = 3 * LANES;
 
 /// The largest order at which groups are faster than single matrices.
 fn interleaved_up_to(scalar: ScalarKind) -> usize {
@@ -122,14 +101,6 @@ fn blocked_up_to(_scalar: ScalarKind) -> usize {
     512
 }
 
-/// The largest order at which our own loops are faster than faer's products; measured with two threads of an AVX-512 Xeon.
-fn unblocked_up_to(scalar: ScalarKind) -> usize {
-    match scalar {
-        ScalarKind::F32 | ScalarKind::F64 | ScalarKind::C32 => 32,
-        ScalarKind::C64 => 24,
-    }
-}
-
 impl Plan for CpuPlan {
     fn name(&self) -> &str {
         match self.family {
@@ -137,8 +108,7 @@ impl Plan for CpuPlan {
                 Kind::Interleaved => "interleaved",
                 Kind::Blocked => "blocked",
             },
-            Family::Unblocked => "unblocked",
-            Family::Faer { .. } => "faer",
+            Family::Faer => "faer",
         }
     }
 

@@ -54,6 +54,7 @@ routines! {
 }
 
 /// Which lanes hold something that is not finite: bit by bit.
+#[derive(Debug)]
 pub struct Spoiled<'a, T> {
     pub(crate) a: &'a [T],
 }

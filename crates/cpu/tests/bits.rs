@@ -118,7 +118,7 @@ fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>
     for n in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 33, 48, 65, 83] {
         let mut random = matrices::Random::new(n as u64);
         let tiny = T::SAFE_MINIMUM.to_f64() / 2.0;
-        let a = Batch::<T>::from_fn(19, n, n, |b, i, j| match b % 4 {
+        let a = Batch::<T>::from_fn(19, n, n, |b, _, j| match b % 4 {
             0 | 1 => random.scalar(),
             2 => T::from_f64((random.next() * 2.0).round() * -1.0, (random.next() * 1.2).round()),
             _ if b == 7 && j == n / 2 => T::from_f64(tiny * random.next(), tiny * random.next()),

@@ -83,11 +83,7 @@ impl Matrix {
             let row = top + k;
             let p = largest(&a[k * ld..k * ld + vectors], row);
             exchanges[k] = p as u32;
-            if p != row {
-                for column in a.chunks_exact_mut(ld) {
-                    exchange(column, row, p);
-                }
-            }
+            exchange_rows(a, ld, row, &exchanges[k..=k]);
             let (done, right) = a.split_at_mut((k + 1) * ld);
             let column = &mut done[k * ld..k * ld + vectors];
             let pivot = number(column, row);
@@ -155,23 +151,20 @@ fn largest<L: Lanes>(column: &[L], row: usize) -> usize {
     }
 }
 
-/// Exchanges two numbers of a column.
-#[inline(always)]
-fn exchange<L: Lanes>(column: &mut [L], i: usize, k: usize) {
-    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(column));
-    let place = |i: usize| i / L::COUNT * (L::PARTS * L::COUNT) + i % L::COUNT;
-    reals.swap(place(i), place(k));
-    if L::PARTS == 2 {
-        reals.swap(place(i) + L::COUNT, place(k) + L::COUNT);
-    }
-}
-
 /// Makes the exchanges, the first of them in row `top`, in all columns.
 #[inline(always)]
 pub(super) fn exchange_rows<L: Lanes>(a: &mut [L], ld: usize, top: usize, exchanges: &[u32]) {
-    for column in a.chunks_exact_mut(ld) {
-        for (k, &p) in exchanges.iter().enumerate() {
-            exchange(column, top + k, p as usize);
+    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
+    let place = |i: usize| i / L::COUNT * (L::PARTS * L::COUNT) + i % L::COUNT;
+    for (k, &p) in exchanges.iter().enumerate() {
+        let (i, p) = (place(top + k), place(p as usize));
+        if i != p {
+            for column in reals.chunks_exact_mut(ld * L::PARTS * L::COUNT) {
+                column.swap(i, p);
+                if L::PARTS == 2 {
+                    column.swap(i + L::COUNT, p + L::COUNT);
+                }
+            }
         }
     }
 }

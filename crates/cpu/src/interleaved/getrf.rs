@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use batchla_core::Scalar;
 
+use super::tiny;
 use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
 use crate::scalar::reciprocal;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
@@ -16,9 +17,6 @@ const PANEL: usize = 2 * COLUMNS;
 
 /// The largest order that is one panel, whose rows are exchanged by choosing between them in every lane.
 const WHOLE: usize = 16;
-
-/// So few rows are looked at one by one.
-const FEW_ROWS: usize = 16;
 
 /// Factors the matrices of a group.
 pub struct Getrf<'a, T> {
@@ -40,8 +38,9 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
         if n <= WHOLE {
             let exchanges = &mut exchanges[..n * L::COUNT];
             match n {
-                // Without loops.
-                4 => factor_whole(a, 4, exchanges, &mut zero_pivots),
+                2 => tiny::factor::<L, 2>(a, exchanges, &mut zero_pivots),
+                3 => tiny::factor::<L, 3>(a, exchanges, &mut zero_pivots),
+                4 => tiny::factor::<L, 4>(a, exchanges, &mut zero_pivots),
                 _ => factor_whole(a, n, exchanges, &mut zero_pivots),
             }
         } else {
@@ -54,11 +53,10 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
                 for k in panel.clone() {
                     let index = largest::<L>(&a[k * n..(k + 1) * n], k);
                     note::<L>(index, exchanges, n, k);
-                    for_columns!(0..left, |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
-                    if n - k <= FEW_ROWS {
-                        for_columns!(panel.clone(), |j, C| choose_row::<L, C>(a, n, k, j, index));
+                    if n - k <= L::COUNT {
+                        for_columns!(0..panel.end, |j, C| choose_row::<L, C>(a, n, k, j, index));
                     } else {
-                        for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
+                        for_columns!(0..panel.end, |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
                     }
                     scale(&mut a[k * n..(k + 1) * n], k, &mut zero_pivots);
                     for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, n, k, j));
@@ -112,7 +110,7 @@ fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
 
 /// The candidate where its size is above the best one's.
 #[inline(always)]
-fn larger<L: Lanes>(candidate: (L::Vector, L::Vector), best: (L::Vector, L::Vector)) -> (L::Vector, L::Vector) {
+pub(super) fn larger<L: Lanes>(candidate: (L::Vector, L::Vector), best: (L::Vector, L::Vector)) -> (L::Vector, L::Vector) {
     let above = candidate.0.above(best.0);
     (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
 }
@@ -181,7 +179,7 @@ fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usiz
 
 /// Writes exchange `k` of every lane.
 #[inline(always)]
-fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
+pub(super) fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
     let mut rows = [0; MOST_LANES];
     index.store_counts(&mut rows);
     for (exchange, row) in exchanges[k..].iter_mut().step_by(n).zip(&rows[..L::COUNT]) {
@@ -219,12 +217,19 @@ fn scale<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
             *x = x.times(reciprocal);
         }
     } else {
-        let (zero, at) = (L::Vector::splat(num_traits::zero()), L::count(k));
-        let first = L::Vector::select(zero_pivots.above(at), at, *zero_pivots);
-        *zero_pivots = L::Vector::select(pivot.size().equals(zero), first, *zero_pivots);
-        for lane in 0..L::COUNT {
-            scale_lane(column, k, lane);
-        }
+        scale_slowly(column, k, zero_pivots);
+    }
+}
+
+/// The same lane by lane.
+#[cold]
+#[inline(never)]
+pub(super) fn scale_slowly<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
+    let (zero, at) = (L::Vector::splat(num_traits::zero()), L::count(k));
+    let first = L::Vector::select(zero_pivots.above(at), at, *zero_pivots);
+    *zero_pivots = L::Vector::select(column[k].size().equals(zero), first, *zero_pivots);
+    for lane in 0..L::COUNT {
+        scale_lane(column, k, lane);
     }
 }
 

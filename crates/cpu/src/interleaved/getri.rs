@@ -5,6 +5,7 @@ use std::ops::Range;
 use batchla_core::Scalar;
 
 use super::getrf::for_columns;
+use super::tiny;
 use super::tile::{COLUMNS, load, part, rows, store, subtract};
 use crate::simd::{Lanes, Vector, Work};
 
@@ -24,6 +25,12 @@ impl<T: Scalar> Work<T> for Getri<'_, T> {
     fn run<L: Lanes<Number = T>>(self) {
         let Self { a, aside, order: n, exchanges } = self;
         let (a, aside) = (L::from_numbers_mut(a), L::from_numbers_mut(aside));
+        match n {
+            2 => return tiny::invert::<L, 2>(a, exchanges),
+            3 => return tiny::invert::<L, 3>(a, exchanges),
+            4 => return tiny::invert::<L, 4>(a, exchanges),
+            _ => {}
+        }
         let whole = n / COLUMNS * COLUMNS;
         for j in (0..whole).step_by(COLUMNS) {
             invert_upper::<L, COLUMNS>(a, n, j);
@@ -38,7 +45,12 @@ impl<T: Scalar> Work<T> for Getri<'_, T> {
             solve_lower::<L, COLUMNS>(a, aside, n, j);
         }
         for k in (0..n).rev() {
-            for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, n, k, i, exchanges));
+            if n - k <= 2 * L::COUNT {
+                let index = index_of::<L>(exchanges, n, k);
+                for_columns!(0..n, |i, R| choose_column::<L, R>(a, n, k, i, index));
+            } else {
+                for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, n, k, i, exchanges));
+            }
         }
     }
 }
@@ -161,6 +173,36 @@ fn exchange_columns<L: Lanes, const R: usize>(a: &mut [L], n: usize, k: usize, i
         for r in 0..R {
             new[r] = L::select(L::Vector::lane_mask(lane), other[r], new[r]);
             other[r].copy_lane(lane, &old[r]);
+        }
+    }
+    store(a, i + k * n, n, [new]);
+}
+
+/// Exchange `k` of every lane.
+#[inline(always)]
+pub(super) fn index_of<L: Lanes>(exchanges: &[u32], n: usize, k: usize) -> L::Vector {
+    let mut index = L::Vector::splat(num_traits::zero());
+    let lanes = L::Vector::as_reals_mut(std::slice::from_mut(&mut index));
+    for (lane, p) in lanes.iter_mut().zip(exchanges[k..].iter().step_by(n)) {
+        *lane = <L::Number as Scalar>::Real::from_f64(f64::from(*p), 0.0);
+    }
+    index
+}
+
+/// Exchanges columns `k` and `index`, in `R` rows from `i` on, by looking at every column.
+#[inline(always)]
+fn choose_column<L: Lanes, const R: usize>(a: &mut [L], n: usize, k: usize, i: usize, index: L::Vector) {
+    let one = L::count(1);
+    let old = rows::<L, R>(a, i + k * n);
+    let (mut new, mut column) = (old, L::count(k));
+    for other in a[(k + 1) * n..n * n].chunks_exact_mut(n) {
+        column = column.add(one);
+        let here = column.equals(index);
+        let other = &mut other[i..i + R];
+        for r in 0..R {
+            let x = other[r];
+            new[r] = L::select(here, x, new[r]);
+            other[r] = L::select(here, old[r], x);
         }
     }
     store(a, i + k * n, n, [new]);

@@ -10,6 +10,7 @@ mod getri;
 mod getrs;
 mod pack;
 mod tile;
+mod tiny;
 
 pub(crate) use self::getrf::Getrf;
 pub(crate) use self::getri::Getri;

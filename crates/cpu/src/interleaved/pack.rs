@@ -208,13 +208,25 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
 }
 
 #[inline(always)]
-fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [Option<MatrixMut<'_, L::Number>>]) {
+fn unpack_run<L: Lanes>(
+    from: &[L::Vector],
+    runs: &Runs,
+    run: usize,
+    to: &mut [Option<MatrixMut<'_, L::Number>>],
+) {
+    let mut lanes: [&mut [<L::Vector as Vector>::Real]; MOST_LANES] = Default::default();
+    let mut count = 0;
+    for (lane, to) in lanes.iter_mut().zip(to.iter_mut().flatten()) {
+        *lane = run_of_mut(to, runs, run, L::PARTS);
+        count += 1;
+    }
+    let lanes = &mut lanes[..count];
     let len = runs.len * L::PARTS;
     let whole = len / L::COUNT * L::COUNT;
     for start in (0..whole).step_by(L::COUNT) {
         let block = L::Vector::transpose(get_block::<L>(runs, run, start, from));
-        for (vector, to) in block.as_ref().iter().zip(to.iter_mut().flatten()) {
-            vector.store(&mut run_of_mut(to, runs, run, L::PARTS)[start..]);
+        for (vector, lane) in block.as_ref().iter().zip(lanes.iter_mut()) {
+            vector.store(&mut lane[start..]);
         }
     }
     if whole < len {
@@ -222,8 +234,8 @@ fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [O
         for (e, vector) in block.as_mut()[..len - whole].iter_mut().enumerate() {
             *vector = from[runs.vector(run, whole + e, L::PARTS)];
         }
-        for (vector, to) in L::Vector::transpose(block).as_ref().iter().zip(to.iter_mut().flatten()) {
-            vector.store_part(&mut run_of_mut(to, runs, run, L::PARTS)[whole..len]);
+        for (vector, lane) in L::Vector::transpose(block).as_ref().iter().zip(lanes.iter_mut()) {
+            vector.store_part(&mut lane[whole..len]);
         }
     }
 }
