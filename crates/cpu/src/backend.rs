@@ -208,7 +208,7 @@ impl Backend for Cpu {
         &()
     }
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CpuPrepared, Error> {
-        let plan = CpuPlan::choose_on(self.instruction_set, problem, options)?;
+        let plan = CpuPlan::choose_on(self.instruction_set, self.threads(), problem, options)?;
         log::debug!("{problem}: {plan}");
         Ok(CpuPrepared { problem: problem.clone(), plan, threads: self.threads() })
     }

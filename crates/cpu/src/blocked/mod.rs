@@ -21,9 +21,13 @@ pub(crate) use self::pack::{PackColumns, UnpackColumns};
 /// Columns of a panel, and the most of a tile.
 pub(crate) const COLUMNS: usize = 8;
 
-/// The distance of columns, in numbers: whole vectors, and no multiple of 1 KiB, since columns a power of two apart compete for the same few
-/// lines of the cache.
+/// The distance of columns, in numbers: whole vectors, and an odd number of cache lines or vectors. Columns a power of two apart compete for
+/// the same few places of the cache.
 pub(crate) fn leading_dimension(order: usize, lanes: usize, scalar: ScalarKind) -> usize {
-    let ld = order.max(1).checked_next_multiple_of(lanes).unwrap_or(usize::MAX);
-    if ld.saturating_mul(scalar.bytes()).is_multiple_of(1024) { ld.saturating_add(lanes) } else { ld }
+    let unit = (lanes * scalar.bytes()).max(64);
+    let mut ld = order.max(1).checked_next_multiple_of(lanes).unwrap_or(usize::MAX);
+    while ld < usize::MAX - lanes && ld.saturating_mul(scalar.bytes()) % (2 * unit) != unit {
+        ld += lanes;
+    }
+    ld
 }

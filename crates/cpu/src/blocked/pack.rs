@@ -22,9 +22,14 @@ impl<T: Scalar> Work<T> for PackColumns<'_, '_, T> {
         for j in 0..from.cols() {
             let to = &mut to[j * ld..(j + 1) * ld];
             if let Some(column) = from.column(j) {
-                let reals = L::reals(column);
-                for (x, part) in to.iter_mut().zip(reals.chunks(L::PARTS * L::COUNT)) {
+                let parts = L::reals(column).chunks_exact(L::PARTS * L::COUNT);
+                let rest = parts.remainder();
+                let vectors = parts.len();
+                for (x, part) in to.iter_mut().zip(parts) {
                     *x = L::from_memory(part);
+                }
+                if !rest.is_empty() {
+                    to[vectors] = L::from_memory(rest);
                 }
             } else {
                 // Zero first: the last vector is padded.
@@ -51,12 +56,16 @@ impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) {
         let Self { from, ld, to } = self;
-        let (from, ld) = (L::from_numbers(from), ld / L::COUNT);
+        let (from, ld, rows) = (L::from_numbers(from), ld / L::COUNT, to.rows());
         for j in 0..to.cols() {
             let from = &from[j * ld..(j + 1) * ld];
             if let Some(column) = to.column_mut(j) {
-                for (x, part) in from.iter().zip(L::reals_mut(column).chunks_mut(L::PARTS * L::COUNT)) {
+                let (parts, rest) = L::reals_mut(column).split_at_mut(rows / L::COUNT * (L::PARTS * L::COUNT));
+                for (x, part) in from.iter().zip(parts.chunks_exact_mut(L::PARTS * L::COUNT)) {
                     x.to_memory(part);
+                }
+                if !rest.is_empty() {
+                    from[rows / L::COUNT].to_memory(rest);
                 }
             } else {
                 for i in 0..to.rows() {

@@ -137,11 +137,11 @@ fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usiz
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
+        let x = a.row(i);
         for c in 0..C {
+            new[c] = L::select(here, x[c], new[c]);
             // SAFETY: below n and C.
-            let x = unsafe { a.get_mut(i, c) };
-            new[c] = L::select(here, *x, new[c]);
-            *x = L::select(here, old[c], *x);
+            unsafe { *a.get_mut(i, c) = L::select(here, old[c], x[c]) };
         }
     }
     a.set_row(k, new);
@@ -159,9 +159,9 @@ fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usiz
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
+        let x = a.row(i);
         for c in 0..C {
-            // SAFETY: below n and C.
-            new[c] = L::select(here, unsafe { a.get(i, c) }, new[c]);
+            new[c] = L::select(here, x[c], new[c]);
         }
     }
     a.set_row(k, new);
@@ -169,11 +169,11 @@ fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usiz
     for i in k + 1..n {
         row = row.add(one);
         let here = row.equals(index);
+        let mut x = a.row(i);
         for c in 0..C {
-            // SAFETY: below n and C.
-            let x = unsafe { a.get_mut(i, c) };
-            *x = L::select(here, old[c], *x).minus_product(l[i], new[c]);
+            x[c] = L::select(here, old[c], x[c]).minus_product(l[i], new[c]);
         }
+        a.set_row(i, x);
     }
 }
 
@@ -195,12 +195,11 @@ pub(super) fn exchange_rows<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: 
     let mut new = old;
     for (lane, &p) in exchanges[k..].iter().step_by(n).take(L::COUNT).enumerate() {
         let (p, here) = (p as usize, L::Vector::lane_mask(lane));
-        assert!(p < n);
+        let x = a.row(p);
         for c in 0..C {
-            // SAFETY: below n and C.
-            let x = unsafe { a.get_mut(p, c) };
-            new[c] = L::select(here, *x, new[c]);
-            x.copy_lane(lane, &old[c]);
+            new[c] = L::select(here, x[c], new[c]);
+            // SAFETY: below n and C; `row` has looked.
+            unsafe { a.get_mut(p, c) }.copy_lane(lane, &old[c]);
         }
     }
     // Last: a lane whose exchange is none has written its old element.
@@ -256,11 +255,11 @@ fn eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize
     let mut a = Columns::<L, C>::new(right, n, 0);
     let u = a.row(k);
     for i in k + 1..n {
+        let mut x = a.row(i);
         for c in 0..C {
-            // SAFETY: below n and C.
-            let x = unsafe { a.get_mut(i, c) };
-            *x = x.minus_product(l[i], u[c]);
+            x[c] = x[c].minus_product(l[i], u[c]);
         }
+        a.set_row(i, x);
     }
 }
 

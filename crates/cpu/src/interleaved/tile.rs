@@ -77,7 +77,8 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
         unsafe { self.a.get_unchecked_mut(i + c * self.n) }
     }
 
-    /// Row `i`.
+    /// Row `i`: all of it before any of another is written. Columns may be multiples of 4 KiB apart, and a load then waits for a store to the
+    /// same place of another page.
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> [L; C] {
         assert!(i < self.n);
