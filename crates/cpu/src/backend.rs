@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use batchla_core::{
-    Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Options, Plan, Prepared, Problem, Scalar,
-    ScalarKind, Operation, Transpose,
+    Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Operation, Options, Plan, Prepared, Problem,
+    Scalar, ScalarKind, Transpose,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 

@@ -53,7 +53,7 @@ impl Engine {
             ScalarKind::F64 | ScalarKind::C64 => set.lanes::<f64>(),
         };
         let ld = match kind {
-            Kind::Interleaved => order.saturating_mul(width),
+            Kind::Interleaved => interleaved::leading_dimension(order).saturating_mul(width),
             Kind::Blocked => blocked::leading_dimension(order, width, scalar),
         };
         Self { kind, set, width, order, ld }
@@ -141,9 +141,10 @@ impl Engine {
 
     /// `U`'s diagonal, of the matrix in a lane.
     pub(crate) fn diagonal<T: Scalar>(&self, a: &[T], lane: usize, k: usize) -> T {
+        let column = k * (self.ld / self.width);
         let (vector, lane) = match self.kind {
-            Kind::Interleaved => (k + k * self.order, lane),
-            Kind::Blocked => (k * self.ld / self.width + k / self.width, k % self.width),
+            Kind::Interleaved => (column + k, lane),
+            Kind::Blocked => (column + k / self.width, k % self.width),
         };
         // Complex numbers lie in two planes: all real parts of a vector, then all imaginary ones.
         if !T::IS_COMPLEX {

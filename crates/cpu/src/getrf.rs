@@ -16,13 +16,7 @@ pub(crate) fn getrf<T: CpuScalar>(a: &mut [T], ld: usize, pivots: &mut [u32]) ->
 }
 
 /// Factors the columns in `a` from row `top` down; LAPACK's `getrf2`.
-fn factor_columns<T: CpuScalar>(
-    a: &mut [T],
-    ld: usize,
-    order: usize,
-    top: usize,
-    pivots: &mut [u32],
-) -> Option<usize> {
+fn factor_columns<T: CpuScalar>(a: &mut [T], ld: usize, order: usize, top: usize, pivots: &mut [u32]) -> Option<usize> {
     let width = pivots.len();
     if width <= PANEL {
         let zero_pivot = widest(Getf2 { a: &mut a[top..], ld, rows: order - top, pivots });

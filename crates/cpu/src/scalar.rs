@@ -20,10 +20,7 @@ pub(crate) fn over<T: Scalar>(x: T, divisor: T) -> T {
         return x.divide(divisor);
     }
     let r = reciprocal(divisor);
-    T::from_parts(
-        (-x.im()).mul_add(r.im(), x.re() * r.re()),
-        x.re().mul_add(r.im(), x.im() * r.re()),
-    )
+    T::from_parts((-x.im()).mul_add(r.im(), x.re() * r.re()), x.re().mul_add(r.im(), x.im() * r.re()))
 }
 
 /// Whether a complex number's modulus can be squared.

@@ -86,7 +86,8 @@ fn in_place_and_from_factors_give_the_same_bits<T: CpuScalar>() {
 /// Everything that a plan computes of a batch, as bits.
 fn everything<T: CpuScalar>(cpu: &Cpu, plan: &str, a: &Batch<T>, b: &Batch<T>) -> Vec<Bits> {
     let (n, options) = (a.layout().rows(), Options::default().with_plan(plan));
-    let (mut lu, mut pivots, mut words) = (Batch::zeros(*a.layout()).unwrap(), vec![0; a.batch() * n], vec![0; a.batch()]);
+    let (mut lu, mut pivots, mut words) =
+        (Batch::zeros(*a.layout()).unwrap(), vec![0; a.batch() * n], vec![0; a.batch()]);
     let problem = Problem::factorize::<T>(SourceKind::Matrix, *a.layout(), *a.layout()).unwrap();
     let prepared = cpu.prepare(&problem, &options).unwrap();
     let source = Source::Matrix(a.view());
@@ -99,7 +100,8 @@ fn everything<T: CpuScalar>(cpu: &Cpu, plan: &str, a: &Batch<T>, b: &Batch<T>) -
         all_bits(&cpu.invert_with(a, Extras::none(), &options).unwrap().batch),
     ];
     for transpose in Transpose::ALL {
-        let problem = Problem::solve::<T>(SourceKind::Matrix, *a.layout(), Some(*b.layout()), *b.layout(), transpose).unwrap();
+        let problem =
+            Problem::solve::<T>(SourceKind::Matrix, *a.layout(), Some(*b.layout()), *b.layout(), transpose).unwrap();
         let prepared = cpu.prepare(&problem, &options).unwrap();
         let mut x = Batch::zeros(*b.layout()).unwrap();
         let mut view = x.view_mut();

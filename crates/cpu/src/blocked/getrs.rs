@@ -87,7 +87,8 @@ fn solve<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, n: usize, u
         for k in start..n.min(start + L::COUNT) {
             let (l, lane) = (lu[k * ld + i], k - start);
             for c in 0..C {
-                let known = step::<L>(&mut sum[c][0], lane, if unit_lower { None } else { Some(number(&lu[k * ld..], k)) });
+                let known =
+                    step::<L>(&mut sum[c][0], lane, if unit_lower { None } else { Some(number(&lu[k * ld..], k)) });
                 sum[c][0] = L::select(lanes_after::<L>(lane), sum[c][0].minus_product(l, known), sum[c][0]);
             }
         }
@@ -101,7 +102,8 @@ fn solve<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, n: usize, u
         for k in (start..end).rev() {
             let (u, lane) = (lu[k * ld + i], k - start);
             for c in 0..C {
-                let known = step::<L>(&mut sum[c][0], lane, if unit_lower { Some(number(&lu[k * ld..], k)) } else { None });
+                let known =
+                    step::<L>(&mut sum[c][0], lane, if unit_lower { Some(number(&lu[k * ld..], k)) } else { None });
                 sum[c][0] = L::select(lanes_before::<L>(lane), sum[c][0].minus_product(u, known), sum[c][0]);
             }
         }

@@ -7,15 +7,16 @@ use std::ops::Range;
 
 use batchla_core::Scalar;
 
-use super::tiny;
+use super::leading_dimension;
 use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
+use super::tiny;
 use crate::scalar::reciprocal;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
 /// Columns of a panel.
 const PANEL: usize = 2 * COLUMNS;
 
-/// The largest order that is one panel, whose rows are exchanged by choosing between them in every lane.
+/// The largest order that is one panel, and the most rows that are exchanged by choosing between them in every lane.
 const WHOLE: usize = 16;
 
 /// Factors the matrices of a group.
@@ -44,22 +45,23 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
                 _ => factor_whole(a, n, exchanges, &mut zero_pivots),
             }
         } else {
+            let ld = leading_dimension(n);
             for left in (0..n).step_by(PANEL) {
                 let panel = left..n.min(left + PANEL);
                 for k in 0..left {
-                    for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
+                    for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k, j, exchanges));
                 }
-                for_columns!(panel.clone(), |j, C| update::<L, C>(a, n, left, j));
+                for_columns!(panel.clone(), |j, C| update::<L, C>(a, (n, ld), left, j));
                 for k in panel.clone() {
-                    let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+                    let index = largest::<L>(&a[k * ld..k * ld + n], k);
                     note::<L>(index, exchanges, n, k);
-                    if n - k <= L::COUNT {
-                        for_columns!(0..panel.end, |j, C| choose_row::<L, C>(a, n, k, j, index));
+                    if n - k <= WHOLE {
+                        for_columns!(0..panel.end, |j, C| choose_row::<L, C>(a, (n, ld), k, j, index));
                     } else {
-                        for_columns!(0..panel.end, |j, C| exchange_rows::<L, C>(a, n, k, j, exchanges));
+                        for_columns!(0..panel.end, |j, C| exchange_rows::<L, C>(a, (n, ld), k, j, exchanges));
                     }
-                    scale(&mut a[k * n..(k + 1) * n], k, &mut zero_pivots);
-                    for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, n, k, j));
+                    scale(&mut a[k * ld..k * ld + n], k, &mut zero_pivots);
+                    for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
                 }
             }
         }
@@ -110,7 +112,10 @@ fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
 
 /// The candidate where its size is above the best one's.
 #[inline(always)]
-pub(super) fn larger<L: Lanes>(candidate: (L::Vector, L::Vector), best: (L::Vector, L::Vector)) -> (L::Vector, L::Vector) {
+pub(super) fn larger<L: Lanes>(
+    candidate: (L::Vector, L::Vector),
+    best: (L::Vector, L::Vector),
+) -> (L::Vector, L::Vector) {
     let above = candidate.0.above(best.0);
     (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
 }
@@ -121,7 +126,7 @@ fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_piv
     for k in 0..n {
         let index = largest::<L>(&a[k * n..(k + 1) * n], k);
         note::<L>(index, exchanges, n, k);
-        for_columns!(0..k + 1, |j, C| choose_row::<L, C>(a, n, k, j, index));
+        for_columns!(0..k + 1, |j, C| choose_row::<L, C>(a, (n, n), k, j, index));
         scale(&mut a[k * n..(k + 1) * n], k, zero_pivots);
         for_columns!(k + 1..n, |j, C| choose_and_eliminate::<L, C>(a, n, k, j, index));
     }
@@ -129,9 +134,9 @@ fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_piv
 
 /// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
 #[inline(always)]
-fn choose_row<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
+fn choose_row<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), k: usize, j: usize, index: L::Vector) {
     let one = L::count(1);
-    let mut a = Columns::<L, C>::new(a, n, j);
+    let mut a = Columns::<L, C>::new(a, ld, j);
     let old = a.row(k);
     let (mut new, mut row) = (old, L::count(k));
     for i in k + 1..n {
@@ -189,8 +194,14 @@ pub(super) fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, 
 
 /// Makes exchange `k` in the rows of `C` columns from `j` on, lane by lane.
 #[inline(always)]
-pub(super) fn exchange_rows<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, exchanges: &[u32]) {
-    let mut a = Columns::<L, C>::new(a, n, j);
+pub(super) fn exchange_rows<L: Lanes, const C: usize>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    k: usize,
+    j: usize,
+    exchanges: &[u32],
+) {
+    let mut a = Columns::<L, C>::new(a, ld, j);
     let old = a.row(k);
     let mut new = old;
     for (lane, &p) in exchanges[k..].iter().step_by(n).take(L::COUNT).enumerate() {
@@ -241,7 +252,11 @@ fn scale_lane<L: Lanes>(column: &mut [L], k: usize, lane: usize) {
         let multiply = pivot.abs1() >= L::Number::SAFE_MINIMUM;
         let reciprocal = L::splat(reciprocal(pivot));
         for i in k + 1..column.len() {
-            let x = if multiply { L::lane(&[column[i].times(reciprocal)], 0, lane) } else { L::lane(column, i, lane).divide(pivot) };
+            let x = if multiply {
+                L::lane(&[column[i].times(reciprocal)], 0, lane)
+            } else {
+                L::lane(column, i, lane).divide(pivot)
+            };
             L::set_lane(column, i, lane, x);
         }
     }
@@ -249,10 +264,10 @@ fn scale_lane<L: Lanes>(column: &mut [L], k: usize, lane: usize) {
 
 /// Eliminates column `k`, which is scaled, from `C` columns from `j` on.
 #[inline(always)]
-fn eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize) {
-    let (left, right) = a.split_at_mut(j * n);
-    let l = &left[k * n..][..n];
-    let mut a = Columns::<L, C>::new(right, n, 0);
+fn eliminate<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), k: usize, j: usize) {
+    let (left, right) = a.split_at_mut(j * ld);
+    let l = &left[k * ld..][..n];
+    let mut a = Columns::<L, C>::new(right, ld, 0);
     let u = a.row(k);
     for i in k + 1..n {
         let mut x = a.row(i);
@@ -265,15 +280,15 @@ fn eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize
 
 /// Applies the `depth` factored columns on the left to `C` columns from `j` on, whose rows are exchanged already.
 #[inline(always)]
-fn update<L: Lanes, const C: usize>(a: &mut [L], n: usize, depth: usize, j: usize) {
-    let (left, right) = a.split_at_mut(j * n);
+fn update<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), depth: usize, j: usize) {
+    let (left, right) = a.split_at_mut(j * ld);
     let mut i = 0;
     while n - i >= ROWS {
-        update_rows::<L, ROWS, C>(left, right, n, depth, i);
+        update_rows::<L, ROWS, C>(left, right, ld, depth, i);
         i += ROWS;
     }
     while i < n {
-        update_rows::<L, 1, C>(left, right, n, depth, i);
+        update_rows::<L, 1, C>(left, right, ld, depth, i);
         i += 1;
     }
 }
@@ -282,19 +297,19 @@ fn update<L: Lanes, const C: usize>(a: &mut [L], n: usize, depth: usize, j: usiz
 const ROWS: usize = 4;
 
 #[inline(always)]
-fn update_rows<L: Lanes, const R: usize, const C: usize>(l: &[L], u: &mut [L], n: usize, depth: usize, i: usize) {
-    let mut sum = load::<L, R, C>(u, i, n);
+fn update_rows<L: Lanes, const R: usize, const C: usize>(l: &[L], u: &mut [L], ld: usize, depth: usize, i: usize) {
+    let mut sum = load::<L, R, C>(u, i, ld);
     let above = depth.min(i);
-    subtract::<L, R, C, false>(&mut sum, |k| rows(l, i + k * n), part(u, n, 0, 0..above));
+    subtract::<L, R, C, false>(&mut sum, |k| rows(l, i + k * ld), part(u, ld, 0, 0..above));
     if i < depth {
         for k in 0..R {
             for r in k + 1..R {
-                let l = l[i + r + (i + k) * n];
+                let l = l[i + r + (i + k) * ld];
                 for c in 0..C {
                     sum[c][r] = sum[c][r].minus_product(l, sum[c][k]);
                 }
             }
         }
     }
-    store(u, i, n, sum);
+    store(u, i, ld, sum);
 }

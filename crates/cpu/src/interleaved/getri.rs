@@ -5,8 +5,9 @@ use std::ops::Range;
 use batchla_core::Scalar;
 
 use super::getrf::for_columns;
-use super::tiny;
+use super::leading_dimension;
 use super::tile::{COLUMNS, load, part, rows, store, subtract};
+use super::tiny;
 use crate::simd::{Lanes, Vector, Work};
 
 /// Inverts the factored matrices of a group. Lanes whose factors are not finite, or have a zero on the diagonal, get anything.
@@ -31,25 +32,26 @@ impl<T: Scalar> Work<T> for Getri<'_, T> {
             4 => return tiny::invert::<L, 4>(a, exchanges),
             _ => {}
         }
+        let ld = leading_dimension(n);
         let whole = n / COLUMNS * COLUMNS;
         for j in (0..whole).step_by(COLUMNS) {
-            invert_upper::<L, COLUMNS>(a, n, j);
+            invert_upper::<L, COLUMNS>(a, ld, j);
         }
         for j in whole..n {
-            invert_upper::<L, 1>(a, n, j);
+            invert_upper::<L, 1>(a, ld, j);
         }
         for j in (whole..n).rev() {
-            solve_lower::<L, 1>(a, aside, n, j);
+            solve_lower::<L, 1>(a, aside, (n, ld), j);
         }
         for j in (0..whole).step_by(COLUMNS).rev() {
-            solve_lower::<L, COLUMNS>(a, aside, n, j);
+            solve_lower::<L, COLUMNS>(a, aside, (n, ld), j);
         }
         for k in (0..n).rev() {
             if n - k <= 2 * L::COUNT {
                 let index = index_of::<L>(exchanges, n, k);
-                for_columns!(0..n, |i, R| choose_column::<L, R>(a, n, k, i, index));
+                for_columns!(0..n, |i, R| choose_column::<L, R>(a, (n, ld), k, i, index));
             } else {
-                for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, n, k, i, exchanges));
+                for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, (n, ld), k, i, exchanges));
             }
         }
     }
@@ -60,30 +62,30 @@ const ROWS: usize = 4;
 
 /// `C` columns of `U⁻¹` from `j` on, from those before: minus their sum, weighted by `U`'s columns, times the reciprocal of its diagonal.
 #[inline(always)]
-fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], n: usize, j: usize) {
-    let (x, u) = a.split_at_mut(j * n);
-    let corner = load::<L, C, C>(u, j, n);
+fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], ld: usize, j: usize) {
+    let (x, u) = a.split_at_mut(j * ld);
+    let corner = load::<L, C, C>(u, j, ld);
     let mut diagonal = [L::zero(); C];
     for c in 0..C {
         diagonal[c] = corner[c][c].any_reciprocal();
     }
     let mut i = 0;
     while j - i >= ROWS {
-        invert_rows::<L, ROWS, C>(x, u, n, i, j, &corner, &diagonal);
+        invert_rows::<L, ROWS, C>(x, u, ld, i, j, &corner, &diagonal);
         i += ROWS;
     }
     while i < j {
-        invert_rows::<L, 1, C>(x, u, n, i, j, &corner, &diagonal);
+        invert_rows::<L, 1, C>(x, u, ld, i, j, &corner, &diagonal);
         i += 1;
     }
     for c in 0..C {
-        u[j + c + c * n] = diagonal[c];
+        u[j + c + c * ld] = diagonal[c];
         for r in 0..c {
             let mut sum = L::zero();
             for k in r..c {
-                sum = sum.minus_product(u[j + r + k * n], corner[c][k]);
+                sum = sum.minus_product(u[j + r + k * ld], corner[c][k]);
             }
-            u[j + r + c * n] = sum.times(diagonal[c]);
+            u[j + r + c * ld] = sum.times(diagonal[c]);
         }
     }
 }
@@ -93,7 +95,7 @@ fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], n: usize, j: usize) {
 fn invert_rows<L: Lanes, const R: usize, const C: usize>(
     x: &[L],
     u: &mut [L],
-    n: usize,
+    ld: usize,
     i: usize,
     j: usize,
     corner: &[[L; C]; C],
@@ -102,13 +104,13 @@ fn invert_rows<L: Lanes, const R: usize, const C: usize>(
     let mut sum = [[L::zero(); R]; C];
     for k in 0..R {
         for r in 0..=k {
-            let x = x[i + r + (i + k) * n];
+            let x = x[i + r + (i + k) * ld];
             for c in 0..C {
-                sum[c][r] = sum[c][r].minus_product(x, u[i + k + c * n]);
+                sum[c][r] = sum[c][r].minus_product(x, u[i + k + c * ld]);
             }
         }
     }
-    subtract::<L, R, C, false>(&mut sum, |k| rows(x, i + (i + R + k) * n), part(u, n, 0, i + R..j));
+    subtract::<L, R, C, false>(&mut sum, |k| rows(x, i + (i + R + k) * ld), part(u, ld, 0, i + R..j));
     for c in 0..C {
         for r in 0..R {
             for k in 0..c {
@@ -117,25 +119,25 @@ fn invert_rows<L: Lanes, const R: usize, const C: usize>(
             sum[c][r] = sum[c][r].times(diagonal[c]);
         }
     }
-    store(u, i, n, sum);
+    store(u, i, ld, sum);
 }
 
 /// `C` columns of `X` from `j` on, once those after are done: minus their sum, weighted by `L`'s columns, which are set aside.
 #[inline(always)]
-fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], n: usize, j: usize) {
-    let (before, after) = a.split_at_mut((j + C) * n);
-    let x = &mut before[j * n..];
+fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], (n, ld): (usize, usize), j: usize) {
+    let (before, after) = a.split_at_mut((j + C) * ld);
+    let x = &mut before[j * ld..];
     for c in 0..C {
-        l[c * n + j + c + 1..(c + 1) * n].copy_from_slice(&x[c * n + j + c + 1..(c + 1) * n]);
-        x[c * n + j + c + 1..(c + 1) * n].fill(L::zero());
+        l[c * ld + j + c + 1..c * ld + n].copy_from_slice(&x[c * ld + j + c + 1..c * ld + n]);
+        x[c * ld + j + c + 1..c * ld + n].fill(L::zero());
     }
     let mut i = 0;
     while n - i >= ROWS {
-        solve_rows::<L, ROWS, C>(x, after, l, n, i, j);
+        solve_rows::<L, ROWS, C>(x, after, l, (n, ld), i, j);
         i += ROWS;
     }
     while i < n {
-        solve_rows::<L, 1, C>(x, after, l, n, i, j);
+        solve_rows::<L, 1, C>(x, after, l, (n, ld), i, j);
         i += 1;
     }
 }
@@ -145,37 +147,43 @@ fn solve_rows<L: Lanes, const R: usize, const C: usize>(
     x: &mut [L],
     after: &[L],
     l: &[L],
-    n: usize,
+    (n, ld): (usize, usize),
     i: usize,
     j: usize,
 ) {
-    let mut sum = load::<L, R, C>(x, i, n);
-    subtract::<L, R, C, true>(&mut sum, |k| rows(after, i + k * n), part(l, n, 0, j + C..n));
+    let mut sum = load::<L, R, C>(x, i, ld);
+    subtract::<L, R, C, true>(&mut sum, |k| rows(after, i + k * ld), part(l, ld, 0, j + C..n));
     for c in (0..C).rev() {
         for k in (c + 1..C).rev() {
-            let l = l[j + k + c * n];
+            let l = l[j + k + c * ld];
             for r in 0..R {
                 sum[c][r] = sum[c][r].minus_product(sum[k][r], l);
             }
         }
     }
-    store(x, i, n, sum);
+    store(x, i, ld, sum);
 }
 
 /// Makes exchange `k` in the columns, in `R` rows from `i` on, lane by lane.
 #[inline(always)]
-fn exchange_columns<L: Lanes, const R: usize>(a: &mut [L], n: usize, k: usize, i: usize, exchanges: &[u32]) {
-    let old = rows::<L, R>(a, i + k * n);
+fn exchange_columns<L: Lanes, const R: usize>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    k: usize,
+    i: usize,
+    exchanges: &[u32],
+) {
+    let old = rows::<L, R>(a, i + k * ld);
     let mut new = old;
     for lane in 0..L::COUNT {
-        let at = i + exchanges[lane * n + k] as usize * n;
+        let at = i + exchanges[lane * n + k] as usize * ld;
         let other = &mut a[at..at + R];
         for r in 0..R {
             new[r] = L::select(L::Vector::lane_mask(lane), other[r], new[r]);
             other[r].copy_lane(lane, &old[r]);
         }
     }
-    store(a, i + k * n, n, [new]);
+    store(a, i + k * ld, ld, [new]);
 }
 
 /// Exchange `k` of every lane.
@@ -191,11 +199,11 @@ pub(super) fn index_of<L: Lanes>(exchanges: &[u32], n: usize, k: usize) -> L::Ve
 
 /// Exchanges columns `k` and `index`, in `R` rows from `i` on, by looking at every column.
 #[inline(always)]
-fn choose_column<L: Lanes, const R: usize>(a: &mut [L], n: usize, k: usize, i: usize, index: L::Vector) {
+fn choose_column<L: Lanes, const R: usize>(a: &mut [L], (n, ld): (usize, usize), k: usize, i: usize, index: L::Vector) {
     let one = L::count(1);
-    let old = rows::<L, R>(a, i + k * n);
+    let old = rows::<L, R>(a, i + k * ld);
     let (mut new, mut column) = (old, L::count(k));
-    for other in a[(k + 1) * n..n * n].chunks_exact_mut(n) {
+    for other in a[(k + 1) * ld..n * ld].chunks_exact_mut(ld) {
         column = column.add(one);
         let here = column.equals(index);
         let other = &mut other[i..i + R];
@@ -205,5 +213,5 @@ fn choose_column<L: Lanes, const R: usize>(a: &mut [L], n: usize, k: usize, i: u
             other[r] = L::select(here, old[r], x);
         }
     }
-    store(a, i + k * n, n, [new]);
+    store(a, i + k * ld, ld, [new]);
 }

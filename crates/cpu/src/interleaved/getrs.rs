@@ -5,6 +5,7 @@ use std::ops::Range;
 use batchla_core::{Scalar, Transpose};
 
 use super::getrf::{exchange_rows, for_columns};
+use super::leading_dimension;
 use super::tile::{COLUMNS, load, part, store, subtract};
 use crate::simd::{Lanes, Work};
 
@@ -28,27 +29,28 @@ impl<T: Scalar> Work<T> for Getrs<'_, T> {
             return;
         }
         let (lu, x) = (L::from_numbers(lu), L::from_numbers_mut(x));
-        let right_hand_sides = x.len() / n;
+        let ld = leading_dimension(n);
+        let right_hand_sides = x.len() / ld;
         match transpose {
             Transpose::None => {
                 for k in 0..n {
-                    for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, n, k, j, exchanges));
+                    for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, (n, ld), k, j, exchanges));
                 }
-                lower::<L, true>(x, n, |i, k| lu[i + k * n]);
-                upper::<L, false>(x, n, |i, k| lu[i + k * n]);
+                lower::<L, true>(x, (n, ld), |i, k| lu[i + k * ld]);
+                upper::<L, false>(x, (n, ld), |i, k| lu[i + k * ld]);
             }
             Transpose::Transpose => {
-                lower::<L, false>(x, n, |i, k| lu[k + i * n]);
-                upper::<L, true>(x, n, |i, k| lu[k + i * n]);
+                lower::<L, false>(x, (n, ld), |i, k| lu[k + i * ld]);
+                upper::<L, true>(x, (n, ld), |i, k| lu[k + i * ld]);
             }
             Transpose::ConjugateTranspose => {
-                lower::<L, false>(x, n, |i, k| lu[k + i * n].conj());
-                upper::<L, true>(x, n, |i, k| lu[k + i * n].conj());
+                lower::<L, false>(x, (n, ld), |i, k| lu[k + i * ld].conj());
+                upper::<L, true>(x, (n, ld), |i, k| lu[k + i * ld].conj());
             }
         }
         if transpose != Transpose::None {
             for k in (0..n).rev() {
-                for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, n, k, j, exchanges));
+                for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, (n, ld), k, j, exchanges));
             }
         }
     }
@@ -59,40 +61,40 @@ const ROWS: usize = 4;
 
 /// Solves with a lower triangle, whose diagonal is one where `UNIT`.
 #[inline(always)]
-fn lower<L: Lanes, const UNIT: bool>(x: &mut [L], n: usize, l: impl Fn(usize, usize) -> L + Copy) {
-    let mut columns = x.chunks_exact_mut(COLUMNS * n);
+fn lower<L: Lanes, const UNIT: bool>(x: &mut [L], (n, ld): (usize, usize), l: impl Fn(usize, usize) -> L + Copy) {
+    let mut columns = x.chunks_exact_mut(COLUMNS * ld);
     for x in &mut columns {
-        lower_columns::<L, COLUMNS, UNIT>(x, n, l);
+        lower_columns::<L, COLUMNS, UNIT>(x, (n, ld), l);
     }
-    for x in columns.into_remainder().chunks_exact_mut(n) {
-        lower_columns::<L, 1, UNIT>(x, n, l);
+    for x in columns.into_remainder().chunks_exact_mut(ld) {
+        lower_columns::<L, 1, UNIT>(x, (n, ld), l);
     }
 }
 
 #[inline(always)]
 fn lower_columns<L: Lanes, const C: usize, const UNIT: bool>(
     x: &mut [L],
-    n: usize,
+    (n, ld): (usize, usize),
     l: impl Fn(usize, usize) -> L + Copy,
 ) {
     let whole = n / ROWS * ROWS;
     for i in (0..whole).step_by(ROWS) {
-        lower_rows::<L, ROWS, C, UNIT>(x, n, i, l);
+        lower_rows::<L, ROWS, C, UNIT>(x, (n, ld), i, l);
     }
     for i in whole..n {
-        lower_rows::<L, 1, C, UNIT>(x, n, i, l);
+        lower_rows::<L, 1, C, UNIT>(x, (n, ld), i, l);
     }
 }
 
 #[inline(always)]
 fn lower_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
     x: &mut [L],
-    n: usize,
+    (_, ld): (usize, usize),
     i: usize,
     l: impl Fn(usize, usize) -> L,
 ) {
-    let mut sum = load::<L, R, C>(x, i, n);
-    subtract::<L, R, C, false>(&mut sum, |k| column(|r| l(i + r, k)), part(x, n, 0, 0..i));
+    let mut sum = load::<L, R, C>(x, i, ld);
+    subtract::<L, R, C, false>(&mut sum, |k| column(|r| l(i + r, k)), part(x, ld, 0, 0..i));
     for k in 0..R {
         if !UNIT {
             divide(&mut sum, k, l(i + k, i + k));
@@ -104,45 +106,45 @@ fn lower_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
             }
         }
     }
-    store(x, i, n, sum);
+    store(x, i, ld, sum);
 }
 
 /// Solves with an upper triangle, whose diagonal is one where `UNIT`.
 #[inline(always)]
-fn upper<L: Lanes, const UNIT: bool>(x: &mut [L], n: usize, u: impl Fn(usize, usize) -> L + Copy) {
-    let mut columns = x.chunks_exact_mut(COLUMNS * n);
+fn upper<L: Lanes, const UNIT: bool>(x: &mut [L], (n, ld): (usize, usize), u: impl Fn(usize, usize) -> L + Copy) {
+    let mut columns = x.chunks_exact_mut(COLUMNS * ld);
     for x in &mut columns {
-        upper_columns::<L, COLUMNS, UNIT>(x, n, u);
+        upper_columns::<L, COLUMNS, UNIT>(x, (n, ld), u);
     }
-    for x in columns.into_remainder().chunks_exact_mut(n) {
-        upper_columns::<L, 1, UNIT>(x, n, u);
+    for x in columns.into_remainder().chunks_exact_mut(ld) {
+        upper_columns::<L, 1, UNIT>(x, (n, ld), u);
     }
 }
 
 #[inline(always)]
 fn upper_columns<L: Lanes, const C: usize, const UNIT: bool>(
     x: &mut [L],
-    n: usize,
+    (n, ld): (usize, usize),
     u: impl Fn(usize, usize) -> L + Copy,
 ) {
     let whole = n / ROWS * ROWS;
     for i in (whole..n).rev() {
-        upper_rows::<L, 1, C, UNIT>(x, n, i, u);
+        upper_rows::<L, 1, C, UNIT>(x, (n, ld), i, u);
     }
     for i in (0..whole).step_by(ROWS).rev() {
-        upper_rows::<L, ROWS, C, UNIT>(x, n, i, u);
+        upper_rows::<L, ROWS, C, UNIT>(x, (n, ld), i, u);
     }
 }
 
 #[inline(always)]
 fn upper_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
     x: &mut [L],
-    n: usize,
+    (n, ld): (usize, usize),
     i: usize,
     u: impl Fn(usize, usize) -> L,
 ) {
-    let mut sum = load::<L, R, C>(x, i, n);
-    subtract::<L, R, C, true>(&mut sum, |k| column(|r| u(i + r, i + R + k)), part(x, n, 0, i + R..n));
+    let mut sum = load::<L, R, C>(x, i, ld);
+    subtract::<L, R, C, true>(&mut sum, |k| column(|r| u(i + r, i + R + k)), part(x, ld, 0, i + R..n));
     for k in (0..R).rev() {
         if !UNIT {
             divide(&mut sum, k, u(i + k, i + k));
@@ -154,7 +156,7 @@ fn upper_rows<L: Lanes, const R: usize, const C: usize, const UNIT: bool>(
             }
         }
     }
-    store(x, i, n, sum);
+    store(x, i, ld, sum);
 }
 
 /// Divides row `k` of a tile.

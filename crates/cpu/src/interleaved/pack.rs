@@ -2,6 +2,7 @@
 
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
+use super::leading_dimension;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
 /// Stretches of neighbours that a matrix consists of.
@@ -19,16 +20,16 @@ struct Runs {
 impl Runs {
     /// Columns or rows, if they are neighbours.
     fn of<T: Scalar>(a: &MatrixRef<'_, T>) -> Option<Self> {
-        let (rows, cols) = (a.rows(), a.cols());
+        let (rows, cols, ld) = (a.rows(), a.cols(), leading_dimension(a.rows()));
         if a.row_stride() == 1 || rows < 2 {
-            let dense = a.col_stride() == rows || cols < 2;
+            let dense = a.col_stride() == rows && ld == rows || cols < 2;
             Some(if dense {
                 Self { count: 1, len: rows * cols, stride: 0, step: 1, next: 0 }
             } else {
-                Self { count: cols, len: rows, stride: a.col_stride(), step: 1, next: rows }
+                Self { count: cols, len: rows, stride: a.col_stride(), step: 1, next: ld }
             })
         } else if a.col_stride() == 1 {
-            Some(Self { count: rows, len: cols, stride: a.row_stride(), step: rows, next: 1 })
+            Some(Self { count: rows, len: cols, stride: a.row_stride(), step: ld, next: 1 })
         } else {
             None
         }
@@ -85,7 +86,7 @@ impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
                     let place = first.as_ptr().wrapping_add(i * first.row_stride() + j * first.col_stride());
                     // SAFETY: element (i, j) of as many matrices as there are lanes, neighbours in memory.
                     let lanes = unsafe { std::slice::from_raw_parts(place.cast(), L::PARTS * L::COUNT) };
-                    let at = (i + j * first.rows()) * L::PARTS;
+                    let at = (i + j * leading_dimension(first.rows())) * L::PARTS;
                     load_lanes::<L>(lanes, &mut L::as_vectors_mut(to)[at..at + L::PARTS]);
                 }
             }
@@ -93,7 +94,7 @@ impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
             for (lane, from) in from.iter().enumerate() {
                 for j in 0..from.cols() {
                     for i in 0..from.rows() {
-                        L::set_lane(to, i + j * from.rows(), lane, from.at(i, j));
+                        L::set_lane(to, i + j * leading_dimension(from.rows()), lane, from.at(i, j));
                     }
                 }
             }
@@ -199,7 +200,7 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
             for (lane, to) in to.iter_mut().flatten().enumerate() {
                 for j in 0..to.cols() {
                     for i in 0..to.rows() {
-                        to.set(i, j, L::lane(from, i + j * to.rows(), lane));
+                        to.set(i, j, L::lane(from, i + j * leading_dimension(to.rows()), lane));
                     }
                 }
             }
@@ -208,12 +209,7 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
 }
 
 #[inline(always)]
-fn unpack_run<L: Lanes>(
-    from: &[L::Vector],
-    runs: &Runs,
-    run: usize,
-    to: &mut [Option<MatrixMut<'_, L::Number>>],
-) {
+fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [Option<MatrixMut<'_, L::Number>>]) {
     let mut lanes: [&mut [<L::Vector as Vector>::Real]; MOST_LANES] = Default::default();
     let mut count = 0;
     for (lane, to) in lanes.iter_mut().zip(to.iter_mut().flatten()) {

@@ -33,26 +33,26 @@ pub(super) fn subtract<L: Lanes, const R: usize, const C: usize, const DOWN: boo
 
 /// Some rows of `C` columns from `j` on.
 #[inline(always)]
-pub(super) fn part<L, const C: usize>(a: &[L], n: usize, j: usize, rows: Range<usize>) -> [&[L]; C] {
+pub(super) fn part<L, const C: usize>(a: &[L], ld: usize, j: usize, rows: Range<usize>) -> [&[L]; C] {
     let mut parts = [&a[..0]; C];
     for c in 0..C {
-        parts[c] = &a[(j + c) * n..(j + c + 1) * n][rows.clone()];
+        parts[c] = &a[(j + c) * ld..(j + c + 1) * ld][rows.clone()];
     }
     parts
 }
 
-/// `C` neighbouring columns of length `n`, without a look at every index: inner loops took half their time for it.
+/// `C` neighbouring columns, without a look at every index: inner loops took half their time for it.
 pub(super) struct Columns<'a, L, const C: usize> {
-    /// `C n` elements.
+    /// `C ld` elements.
     a: &'a mut [L],
-    n: usize,
+    ld: usize,
 }
 
 impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
     /// Those from `j` on.
     #[inline(always)]
-    pub(super) fn new(a: &'a mut [L], n: usize, j: usize) -> Self {
-        Self { a: &mut a[j * n..][..C * n], n }
+    pub(super) fn new(a: &'a mut [L], ld: usize, j: usize) -> Self {
+        Self { a: &mut a[j * ld..][..C * ld], ld }
     }
 
     /// Element (i, c).
@@ -61,9 +61,9 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
     /// Row `i` and column `c` exist.
     #[inline(always)]
     pub(super) unsafe fn get(&self, i: usize, c: usize) -> L {
-        debug_assert!(i < self.n && c < C);
-        // SAFETY: there are `C n` elements.
-        unsafe { *self.a.get_unchecked(i + c * self.n) }
+        debug_assert!(i < self.ld && c < C);
+        // SAFETY: there are `C ld` elements.
+        unsafe { *self.a.get_unchecked(i + c * self.ld) }
     }
 
     /// Element (i, c), to write.
@@ -72,16 +72,16 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
     /// Row `i` and column `c` exist.
     #[inline(always)]
     pub(super) unsafe fn get_mut(&mut self, i: usize, c: usize) -> &mut L {
-        debug_assert!(i < self.n && c < C);
-        // SAFETY: there are `C n` elements.
-        unsafe { self.a.get_unchecked_mut(i + c * self.n) }
+        debug_assert!(i < self.ld && c < C);
+        // SAFETY: there are `C ld` elements.
+        unsafe { self.a.get_unchecked_mut(i + c * self.ld) }
     }
 
     /// Row `i`: all of it before any of another is written. Columns may be multiples of 4 KiB apart, and a load then waits for a store to the
     /// same place of another page.
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> [L; C] {
-        assert!(i < self.n);
+        assert!(i < self.ld);
         let mut row = [L::zero(); C];
         for c in 0..C {
             // SAFETY: both exist.
@@ -93,7 +93,7 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
     /// Writes row `i`.
     #[inline(always)]
     pub(super) fn set_row(&mut self, i: usize, row: [L; C]) {
-        assert!(i < self.n);
+        assert!(i < self.ld);
         for c in 0..C {
             // SAFETY: both exist.
             unsafe { *self.get_mut(i, c) = row[c] };
@@ -114,20 +114,20 @@ pub(super) fn rows<L: Lanes, const R: usize>(a: &[L], at: usize) -> [L; R] {
 
 /// A tile whose first element is `at`.
 #[inline(always)]
-pub(super) fn load<L: Lanes, const R: usize, const C: usize>(a: &[L], at: usize, n: usize) -> [[L; R]; C] {
+pub(super) fn load<L: Lanes, const R: usize, const C: usize>(a: &[L], at: usize, ld: usize) -> [[L; R]; C] {
     let mut tile = [[L::zero(); R]; C];
     for c in 0..C {
-        tile[c] = rows(a, at + c * n);
+        tile[c] = rows(a, at + c * ld);
     }
     tile
 }
 
 /// Writes a tile.
 #[inline(always)]
-pub(super) fn store<L: Lanes, const R: usize, const C: usize>(a: &mut [L], at: usize, n: usize, tile: [[L; R]; C]) {
+pub(super) fn store<L: Lanes, const R: usize, const C: usize>(a: &mut [L], at: usize, ld: usize, tile: [[L; R]; C]) {
     for c in 0..C {
         // Not as a copy of memory: that would be a call.
-        let column = &mut a[at + c * n..at + c * n + R];
+        let column = &mut a[at + c * ld..at + c * ld + R];
         for r in 0..R {
             column[r] = tile[c][r];
         }
