@@ -152,7 +152,7 @@ impl Engine {
         }
         let part = |part: usize| {
             let place = (2 * vector + part) * self.width + lane;
-            if place % 2 == 0 { a[place / 2].re() } else { a[place / 2].im() }
+            if place.is_multiple_of(2) { a[place / 2].re() } else { a[place / 2].im() }
         };
         T::from_parts(part(0), part(1))
     }

@@ -122,7 +122,7 @@ fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>
         let tiny = T::SAFE_MINIMUM.to_f64() / 2.0;
         let a = Batch::<T>::from_fn(19, n, n, |b, _, j| match b % 4 {
             0 | 1 => random.scalar(),
-            2 => T::from_f64((random.next() * 2.0).round() * -1.0, (random.next() * 1.2).round()),
+            2 => T::from_f64(-(random.next() * 2.0).round(), (random.next() * 1.2).round()),
             _ if b == 7 && j == n / 2 => T::from_f64(tiny * random.next(), tiny * random.next()),
             _ => random.scalar::<T>() * T::from_f64(10f64.powi(j as i32 % 3 - 1), 0.0),
         })
