@@ -67,14 +67,14 @@ typedef Group<WARP> Warp;
 
 // c -= a b where `condition` holds: a predicated instruction, no branch.
 __device__ inline void subtract_product_if(bool condition, float& c, float a, float b) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && !defined(BATCHLA_EMULATED)
     asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f32 %0, %1, %2, %0; }" : "+f"(c) : "f"(-a), "f"(b), "r"(u32(condition)));
 #else
     if (condition) c = subtract_product(c, a, b);
 #endif
 }
 __device__ inline void subtract_product_if(bool condition, double& c, double a, double b) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && !defined(BATCHLA_EMULATED)
     asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f64 %0, %1, %2, %0; }" : "+d"(c) : "d"(-a), "d"(b), "r"(u32(condition)));
 #else
     if (condition) c = subtract_product(c, a, b);
