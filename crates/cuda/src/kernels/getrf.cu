@@ -57,6 +57,8 @@ __device__ inline void interchange(Team& team, Output lu, int first, int width, 
 
 __device__ inline void factor(Input a, Output lu, Team& team, Panel<ROWS>& panel, Position* origin, u32* pivots,
                               u32* status, int order, int tid, bool live) {
+    // A team that looks on takes pivot rows that nobody posts.
+    for (int e = tid; TEAMS > 1 && !live && e < 2 * LINE; e += THREADS) team.candidate[e / LINE][0].row[e % LINE] = zero<Scalar>();
     if (DELAYED) {
         for (int i = tid; i < order; i += THREADS) origin[i] = i;
     } else {

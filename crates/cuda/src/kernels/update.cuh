@@ -8,7 +8,7 @@ __device__ inline void solve_rows(Team& team, int buffer, int lane) {
         Scalar y[NB];
         UNROLL for (int k = 0; k < NB; ++k) y[k] = team.upper[buffer][k][lane];
         UNROLL for (int k = 0; k < NB - 1; ++k) {
-            UNROLL for (int i = k / Pack::LENGTH; i < PACKS; ++i) {
+            UNROLL for (int i = (k + 1) / Pack::LENGTH; i < PACKS; ++i) {
                 Pack l = *reinterpret_cast<const Pack*>(&team.diagonal[k][i * Pack::LENGTH]);
                 UNROLL for (int s = 0; s < Pack::LENGTH; ++s)
                     if (i * Pack::LENGTH + s > k && i * Pack::LENGTH + s < NB)
@@ -25,10 +25,10 @@ constexpr int BUFFERS = AHEAD < NB ? 2 : 1;
 
 // The next columns of block `q`, from its column `first` on, of the rows below it.
 template <class M>
-__device__ void fetch_columns(Scalar (&left)[ROWS > 0 ? ROWS : 1][AHEAD], M lu, int order, int q, int first, int tid) {
+__device__ void fetch_columns(Scalar (&left)[ROWS > 0 ? ROWS : 1][AHEAD], M lu, int rows, int q, int first, int tid) {
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int i = tid + r * THREADS;
-        const bool below = i >= q + NB && i < order;
+        const bool below = i >= q + NB && i < rows;
         UNROLL for (int k = 0; k < AHEAD; ++k)
             left[r][k] = below && first + k < NB ? *lu.at(i, q + first + k) : zero<Scalar>();
     }
@@ -39,6 +39,8 @@ __device__ void fetch_columns(Scalar (&left)[ROWS > 0 ? ROWS : 1][AHEAD], M lu, 
 template <class P, class M>
 __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, int column, int width, int tid, bool live) {
     const int buffer = (q / NB) & 1;
+    // A team that looks on reads nothing of a matrix that another team writes.
+    const int rows = live ? order : 0;
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         const int i = tid + r * THREADS;
         if (i >= q && i < q + NB) {
@@ -49,12 +51,12 @@ __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, i
     if (ROWS_IN_ONE_WARP ? tid / LANES == owner : true) {
         const int first = ROWS_IN_ONE_WARP ? tid % LANES : tid, step = ROWS_IN_ONE_WARP ? LANES : THREADS;
         UNROLL for (int e = first; e < NB * NB; e += step)
-            if (e % NB > e / NB) team.diagonal[e / NB][e % NB] = *lu.at(q + e % NB, q + e / NB);
+            if (e % NB > e / NB) team.diagonal[e / NB][e % NB] = live ? *lu.at(q + e % NB, q + e / NB) : zero<Scalar>();
     }
     // The streamed part: its first columns are fetched while the rows of U are made.
     Scalar left[BUFFERS][ROWS > 0 ? ROWS : 1][AHEAD];
     if constexpr (ROWS > 0) {
-        UNROLL for (int part = 0; part < BUFFERS; ++part) fetch_columns(left[part], lu, order, q, part * AHEAD, tid);
+        UNROLL for (int part = 0; part < BUFFERS; ++part) fetch_columns(left[part], lu, rows, q, part * AHEAD, tid);
     }
     if (ROWS_IN_ONE_WARP) {
         if (tid / LANES == owner) {
@@ -91,7 +93,7 @@ __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, i
                 }
                 if constexpr (ROWS > 0) {
                     const int next = k + 1 + (BUFFERS - 1) * AHEAD;
-                    if ((k + 1) % AHEAD == 0 && next < NB) fetch_columns(left[k / AHEAD % BUFFERS], lu, order, q, next, tid);
+                    if ((k + 1) % AHEAD == 0 && next < NB) fetch_columns(left[k / AHEAD % BUFFERS], lu, rows, q, next, tid);
                 }
             }
         }

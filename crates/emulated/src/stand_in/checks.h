@@ -3,8 +3,8 @@
 #pragma once
 
 #define HOOK extern "C" EMULATOR
-#define ACCESS(name, bytes, access) \
-    HOOK void name(void* address) { emulator::attached->access(address, bytes, emulator::access, CALLER); }
+#define ACCESS(name, bytes, kind) \
+    HOOK void name(void* address) { emulator::attached->access(address, bytes, emulator::kind, CALLER); }
 #define ACCESSES(bytes)                                  \
     ACCESS(__tsan_read##bytes, bytes, READ)              \
     ACCESS(__tsan_write##bytes, bytes, WRITE)            \
@@ -37,12 +37,14 @@ HOOK void __tsan_func_entry(void*) {}
 HOOK void __tsan_func_exit() {}
 
 // Whatever is found starts with the place in the source.
+namespace emulator {
 struct Place {
     const char* file;
     unsigned int line, column;
 };
+}  // namespace emulator
 #define UNDEFINED(name, what)                                                              \
-    HOOK void __ubsan_handle_##name(const Place* place, unsigned long, unsigned long) {    \
+    HOOK void __ubsan_handle_##name(const emulator::Place* place, unsigned long, unsigned long) {    \
         emulator::attached->undefined(what, place->line, place->file, CALLER);             \
     }
 UNDEFINED(out_of_bounds, "an index is beyond its array")

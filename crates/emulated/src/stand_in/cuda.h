@@ -74,19 +74,19 @@ struct Call;
 template <>
 struct Call<> {
     template <class F, class... Given>
-    static void with(F kernel, void**, Given... given) {
+    EMULATOR static void with(F kernel, void**, Given... given) {
         kernel(given...);
     }
 };
 template <class First, class... Rest>
 struct Call<First, Rest...> {
     template <class F, class... Given>
-    static void with(F kernel, void** from, Given... given) {
+    EMULATOR static void with(F kernel, void** from, Given... given) {
         Call<Rest...>::with(kernel, from + 1, given..., *static_cast<First*>(*from));
     }
 };
 template <class... A>
-inline void call(void (*kernel)(A...), void** arguments) {
+EMULATOR inline void call(void (*kernel)(A...), void** arguments) {
     Call<A...>::with(kernel, arguments);
 }
 
