@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS* TEAMS, BATCHLA_BLOCKS)
     const u64 panel_bytes = ROWS > 0 ? 0 : u64(order + 1) * NB * sizeof(Scalar);
     unsigned char* part = memory + mine * (panel_bytes + (ROWS > 0 ? 1 : 2) * padded * sizeof(Position));
     Position* origin = reinterpret_cast<Position*>(part + panel_bytes);
-    Panel<ROWS> panel(reinterpret_cast<Scalar*>(part), origin + padded, order);
+    Panel<ROWS> panel(reinterpret_cast<Scalar*>(part), origin + padded, order, tid);
 
     // Teams of one block stay together: those beyond the batch look on, without a row of their own.
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {
