@@ -30,6 +30,7 @@
 //! | `block.rs` | a block of threads as fibres, and their meetings |
 //! | `shadow.rs` | what is remembered of every word of memory, and the faults that show from it |
 //! | `hooks.rs` | the functions that compiled kernels call |
+//! | `trial.rs` | a small problem through one step of the kernels, and all that it leaves |
 //! | `memory.rs`, `fault.rs` | device memory; what a report says |
 
 mod block;
@@ -40,6 +41,7 @@ mod hooks;
 mod memory;
 mod module;
 mod shadow;
+mod trial;
 
 use std::sync::Arc;
 
@@ -48,6 +50,7 @@ use batchla_cuda::{Cuda, Device, DiskCache, Environment, Limits};
 
 use crate::compiler::{Edit, HostCompiler};
 use crate::driver::Emulation;
+pub use crate::trial::{Left, Step, Trial};
 
 /// What is watched while kernels run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
