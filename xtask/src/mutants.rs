@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use batchla::{BatchLayout, Complex, Extras, Options, Problem, ScalarKind, SourceKind, Transpose};
+use batchla::{BatchLayout, Extras, Options, Problem, ScalarKind, SourceKind, Transpose};
 use batchla_cuda::{CudaPlan, Limits};
 use batchla_emulated::{Checks, Emulated, Step, Trial};
 use batchla_testkit::{Scope, check};
@@ -40,7 +40,7 @@ struct Mutant {
 /// Where survivors are listed.
 const SURVIVORS: &str = "crates/emulated/survivors.csv";
 /// How long a mutant may take; one that never ends is shown by that.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Every file of the kernels' text.
 fn files() -> Result<BTreeMap<&'static str, &'static str>, Box<dyn Error>> {
@@ -130,8 +130,8 @@ fn trials(file: &str) -> Vec<(&'static str, Trial)> {
         ("sm_90", trial(c64, 33, "left-looking", Step::Solve(Transpose::ConjugateTranspose), true)),
     ];
     let determinant = vec![
-        ("sm_90", trial(f64, 40, "left-looking", Step::Determinant, false)),
-        ("sm_90", trial(c64, 40, "left-looking", Step::All, false)),
+        ("sm_90", trial(f64, 33, "left-looking", Step::Determinant, false)),
+        ("sm_90", trial(c64, 35, "left-looking", Step::All, false)),
     ];
     match file {
         "getri.cu" | "triangle.cuh" | "permutation.cu" => invert,
@@ -155,18 +155,14 @@ fn shown(mutant: &Mutant) -> Result<Option<String>, Box<dyn Error>> {
             Ok(_) => {}
         }
     }
-    let scope = Scope { name: "mutants", orders: &[0, 1, 3, 17], thorough: 3, many: None, huge: None };
+    let scope = Scope { name: "mutants", orders: &[0, 1, 3], thorough: 3, many: None, huge: None };
     let suite = [
         "extremes_of_the_range_keep_the_contract",
         "empty_batches_and_orders_zero_and_one_work",
         "one_bad_matrix_spares_its_neighbours",
-        "determinants_are_the_product_of_the_pivots",
     ];
     for name in suite {
-        let options = Options::default();
-        let real = check::<f64, _>(&planted("sm_90", 0).open()?, name, &scope, &options).map(drop);
-        let verdict = real.and_then(|()| check::<Complex<f32>, _>(&planted("sm_70", 0).open()?, name, &scope, &options).map(drop));
-        if verdict.is_err() {
+        if check::<f64, _>(&planted("sm_90", 0).open()?, name, &scope, &Options::default()).is_err() {
             return Ok(Some(format!("conformance: {name}")));
         }
     }

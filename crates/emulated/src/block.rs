@@ -18,6 +18,9 @@ const WARP: u32 = 32;
 /// Bytes of a fibre's stack. Only what is used of it takes memory.
 const STACK: usize = 256 << 10;
 
+/// Watched accesses of a block, after which it is taken to be endless.
+const ENDLESS: u64 = 1 << 28;
+
 /// The names of what threads meet in, as the stand-in numbers them.
 const MEETINGS: [&str; 11] = [
     "__syncwarp",
@@ -72,6 +75,7 @@ pub(crate) struct Block {
     warps: Vec<Warp>,
     order: Option<fastrand::Rng>,
     shadow: Option<Shadow>,
+    accesses: u64,
     fault: Option<Fault>,
 }
 
@@ -107,6 +111,7 @@ impl Block {
             warps: Vec::new(),
             order: (seed != 0).then(|| fastrand::Rng::with_seed(seed)),
             shadow,
+            accesses: 0,
             fault: None,
         }
     }
@@ -126,6 +131,7 @@ impl Block {
         self.yielders = vec![ptr::null(); threads as usize];
         self.waiting = vec![None; threads as usize];
         self.barrier = Meeting::default();
+        self.accesses = 0;
         self.warps = (0..threads.div_ceil(WARP)).map(|_| Warp::default()).collect();
         if let Some(shadow) = &mut self.shadow {
             shadow.begin_block();
@@ -337,6 +343,10 @@ impl Block {
     fn look(&mut self, address: usize, bytes: usize, access: Access, at: usize) -> Result<(), crate::shadow::Trouble> {
         let thread = self.here.thread;
         let Some(shadow) = &mut self.shadow else { return Ok(()) };
+        self.accesses += 1;
+        if self.accesses > ENDLESS {
+            return Err((Kind::Endless, format!("is at its block's access number {ENDLESS}"), None));
+        }
         if self.stacks[thread as usize].contains(&address) {
             return Ok(());
         }

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Exchange,
     /// What C++ leaves undefined.
     Undefined,
+    /// More steps than any kernel takes.
+    Endless,
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
             Self::Barrier => "barrier not reached by all",
             Self::Exchange => "divergent warp exchange",
             Self::Undefined => "undefined behaviour",
+            Self::Endless => "does not end",
         }
     }
 }

@@ -5,7 +5,7 @@ use batchla_cuda::Cuda;
 use batchla_emulated::Emulated;
 
 /// Opens it. Without a C++ compiler, says so; where `BATCHLA_REQUIRE` names `emulated`, that is a failure.
-pub fn open(emulated: Emulated) -> Option<Cuda> {
+pub(crate) fn open(emulated: Emulated) -> Option<Cuda> {
     let required = std::env::var("BATCHLA_REQUIRE").is_ok_and(|names| names.split(',').any(|name| name == "emulated"));
     match emulated.open() {
         Err(error) if error.kind() == ErrorKind::Unavailable && !required => {
