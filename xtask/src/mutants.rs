@@ -226,7 +226,8 @@ pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Er
             let Mutant { file, line, was, now, .. } = &all[at];
             format!("{file},{line},{},{}\n", quoted(was), quoted(now))
         });
-        let header = format!("# {} of {} mechanical mutants survive\nfile,line,was,now\n", survivors.len(), chosen.len());
+        let header =
+            format!("# {} of {} mechanical mutants survive\nfile,line,was,now\n", survivors.len(), chosen.len());
         fs::write(root.join(SURVIVORS), header + &rows.collect::<String>())?;
     }
     Ok(ExitCode::SUCCESS)

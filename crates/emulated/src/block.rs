@@ -205,7 +205,8 @@ impl Block {
         let threads = self.here.threads;
         let waiting = |found: &dyn Fn(u32) -> bool| {
             let all = self.waiting.iter().enumerate();
-            all.filter_map(|(thread, at)| at.map(|(kind, at)| (thread as u32, kind, at))).find(|(_, kind, _)| found(*kind))
+            all.filter_map(|(thread, at)| at.map(|(kind, at)| (thread as u32, kind, at)))
+                .find(|(_, kind, _)| found(*kind))
         };
         // Lanes that wait for lanes of their warp come first: a barrier is then missed because of them.
         let in_warp = waiting(&|kind| kind < 7);
@@ -213,10 +214,13 @@ impl Block {
             return self.fault(Kind::Barrier, "never goes on".to_owned(), 0, None);
         };
         let name = MEETINGS[kind as usize];
-        let elsewhere = self.waiting.iter().enumerate().find_map(|(other, waits)| {
-            waits.filter(|waits| *waits != (kind, at)).map(|waits| (other, waits))
-        });
-        let other = elsewhere.map(|(other, (kind, at))| (format!("thread {other} waits in {}", MEETINGS[kind as usize]), at));
+        let elsewhere = self
+            .waiting
+            .iter()
+            .enumerate()
+            .find_map(|(other, waits)| waits.filter(|waits| *waits != (kind, at)).map(|waits| (other, waits)));
+        let other =
+            elsewhere.map(|(other, (kind, at))| (format!("thread {other} waits in {}", MEETINGS[kind as usize]), at));
         let (fault, there, of) = if in_warp.is_some() {
             let first = thread / WARP * WARP;
             let lanes = &self.waiting[first as usize..(first + WARP).min(threads) as usize];

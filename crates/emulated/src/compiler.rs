@@ -38,7 +38,8 @@ impl HostCompiler {
     /// The compiler that `CXX` names, else the first of `c++`, `g++`, `clang++`.
     pub(crate) fn find(checks: Checks, edits: Vec<Edit>) -> Result<Self, Error> {
         let named = env::var_os("CXX").filter(|name| !name.is_empty());
-        let candidates = named.map_or_else(|| ["c++", "g++", "clang++"].map(OsString::from).to_vec(), |name| vec![name]);
+        let candidates =
+            named.map_or_else(|| ["c++", "g++", "clang++"].map(OsString::from).to_vec(), |name| vec![name]);
         let found = candidates.iter().find_map(|program| Some((program, version(program)?)));
         let Some((program, said)) = found else {
             let tried: Vec<_> = candidates.iter().map(|program| program.to_string_lossy()).collect();

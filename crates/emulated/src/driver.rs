@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use batchla_cuda::driver::{
-    Arguments, DevicePointer, Driver, DriverError, DriverResult, EventHandle, FunctionHandle, GraphHandle, ModuleHandle,
-    Properties, StreamHandle, code,
+    Arguments, DevicePointer, Driver, DriverError, DriverResult, EventHandle, FunctionHandle, GraphHandle,
+    ModuleHandle, Properties, StreamHandle, code,
 };
 use batchla_cuda::{FunctionAttributes, Limits};
 
@@ -171,8 +171,8 @@ impl Emulation {
         arguments: &Arguments,
     ) -> DriverResult<()> {
         let module = &*function.module;
-        let shadow = (self.checks == Checks::All)
-            .then(|| Shadow::new(self.memory.snapshot(), module, shared_bytes as usize));
+        let shadow =
+            (self.checks == Checks::All).then(|| Shadow::new(self.memory.snapshot(), module, shared_bytes as usize));
         let mut addresses: Vec<_> = arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
         let mut block = Block::new(threads, grid, self.seed, shadow);
         let memory = module.memory();
@@ -365,7 +365,8 @@ impl Driver for Emulation {
         let function = self.state()?.functions.get(&function.as_raw()).cloned().ok_or_else(|| none(call, "kernel"))?;
         if grid == 0 || block == 0 || block > self.limits.threads_per_block || shared_bytes > function.allowed {
             let (name, allowed) = (&function.name, function.allowed);
-            let what = format!("{name}: {grid} blocks of {block} threads, {shared_bytes} of {allowed} bytes of shared memory");
+            let what =
+                format!("{name}: {grid} blocks of {block} threads, {shared_bytes} of {allowed} bytes of shared memory");
             return Err(error(call, code::INVALID_VALUE, what));
         }
         let work = Work::Launch { function, grid, block, shared_bytes, arguments: Box::new(arguments.clone()) };

@@ -98,7 +98,8 @@ impl Shadow {
             global: Some(allocation),
             cells: Vec::new(),
         };
-        let statics = module.shared.iter().map(|one| shared(&one.name, memory.wrapping_add_signed(one.offset), one.bytes));
+        let statics =
+            module.shared.iter().map(|one| shared(&one.name, memory.wrapping_add_signed(one.offset), one.bytes));
         let mut regions: Vec<_> = allocations.into_iter().map(global).chain(statics).collect();
         regions.push(shared("memory", memory, dynamic_bytes));
         regions.sort_by_key(|region| region.range.start);

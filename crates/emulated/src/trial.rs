@@ -4,8 +4,8 @@
 
 use batchla_core::{
     Backend, Batch, BatchLayout, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex,
-    DeterminantArgs, Error, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Problem, Real, Report, Scalar,
-    ScalarKind, SolveArgs, Source, SourceKind, Transpose,
+    DeterminantArgs, Error, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Problem, Real, Report,
+    Scalar, ScalarKind, SolveArgs, Source, SourceKind, Transpose,
 };
 use batchla_cuda::{Cuda, DeviceMemory};
 use batchla_testkit::Generator;

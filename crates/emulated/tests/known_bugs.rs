@@ -4,8 +4,8 @@
 mod machine;
 
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Extras, FactorizeArgs, Options, Outcome,
-    Problem, Report, ScalarKind, Source, SourceKind, Transpose,
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Extras, FactorizeArgs, Options,
+    Outcome, Problem, Report, ScalarKind, Source, SourceKind, Transpose,
 };
 use batchla_emulated::{Checks, Emulated, Step, Trial};
 
@@ -91,7 +91,8 @@ fn a_batch_beyond_65_535_is_right_to_its_last_matrix() {
 fn transposed_solves_take_the_unit_diagonal_for_l_and_the_other_for_u() {
     let Some(gpu) = open(Emulated::new("sm_70").checks(Checks::All)) else { return };
     // A = L U with small integers: every solution is exact.
-    let (l, u) = ([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.25, 0.5, 1.0]], [[8.0, 4.0, 2.0], [0.0, 4.0, 2.0], [0.0, 0.0, 2.0]]);
+    let (l, u) =
+        ([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.25, 0.5, 1.0]], [[8.0, 4.0, 2.0], [0.0, 4.0, 2.0], [0.0, 0.0, 2.0]]);
     let a = |i: usize, j: usize| (0..3).map(|k| l[i][k] * u[k][j]).sum::<f64>();
     let x = [3.0, -2.0, 5.0];
     let host = Batch::from_fn(1, 3, 3, |_, i, j| a(i, j)).unwrap();

@@ -84,7 +84,9 @@ impl Mutant {
             return if verdict.is_err() { name.to_owned() } else { "nothing".to_owned() };
         }
         match self.trial().run(planted, sound) {
-            Err(error) if error.kind() == ErrorKind::Compile || error.kind() == ErrorKind::Argument => panic!("{error}"),
+            Err(error) if error.kind() == ErrorKind::Compile || error.kind() == ErrorKind::Argument => {
+                panic!("{error}")
+            }
             Err(error) => words(&error),
             Ok(left) if left == self.trial().run(sound, sound).unwrap() => "nothing".to_owned(),
             Ok(_) => "results".to_owned(),

@@ -59,9 +59,9 @@ fn holds<T: Scalar>(gpu: &Cuda, shape: Shape, generator: Generator, seed: u64) -
     prop_assert!(factored < LIMIT && inverted < LIMIT, "{generator:?}, {shape:?}: {factored} and {inverted}");
     let after = gpu.to_host(&a).unwrap();
     let elements = |batch: &Batch<T>| -> Vec<T> {
-        let n = batch.layout().rows();
-        let matrices = (0..batch.batch()).filter_map(|b| batch.matrix(b));
-        matrices.flat_map(|a| (0..n * n).map(move |at| a.at(at % n, at / n))).collect()
+        let (view, n) = (batch.view(), batch.layout().rows());
+        let matrices = (0..batch.batch()).filter_map(|b| view.matrix(b));
+        matrices.flat_map(|a| (0..n * n).map(move |at| a.at(at % n, at / n)).collect::<Vec<T>>()).collect()
     };
     prop_assert!(elements(&after) == elements(&host), "the input was written");
     Ok(())

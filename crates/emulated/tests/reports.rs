@@ -3,7 +3,9 @@
 
 mod machine;
 
-use batchla_core::{Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Memory, Prepared, Problem, SourceKind};
+use batchla_core::{
+    Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Memory, Prepared, Problem, SourceKind,
+};
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory, KernelSource, Launch, Specification, Stream};
 use batchla_emulated::{Checks, Emulated};
 
@@ -71,14 +73,32 @@ fn launched(gpu: &Cuda, entry: &str) -> Result<Vec<f32>, Error> {
 #[test]
 fn every_fault_is_reported_with_kernel_block_thread_and_line() {
     for (entry, words) in [
-        ("beyond", "out of bounds: block 0, thread 5 writes 4 bytes at byte 256 of an allocation, which has 256 at faults.cu:3"),
-        ("unwritten", "uninitialised memory: block 0, thread 40 reads 4 bytes that nobody wrote, 160 bytes into shared array line at faults.cu:9"),
+        (
+            "beyond",
+            "out of bounds: block 0, thread 5 writes 4 bytes at byte 256 of an allocation, which has 256 at faults.cu:3",
+        ),
+        (
+            "unwritten",
+            "uninitialised memory: block 0, thread 40 reads 4 bytes that nobody wrote, 160 bytes into shared array line at faults.cu:9",
+        ),
         ("race", "at faults.cu:14"),
         ("between_blocks", "of another block writes it at faults.cu:17"),
-        ("half_a_barrier", "barrier not reached by all: block 0, thread 0 waits in __syncthreads, where 32 threads of its block are; 32 of 64 threads have ended at faults.cu:20"),
-        ("half_a_warp", "divergent warp exchange: block 0, thread 0 waits in __ballot_sync, where 16 lanes of its warp are"),
-        ("two_exchanges", "divergent warp exchange: block 0, thread 16 comes to __syncwarp at faults.cu:28; thread 0 waits in __ballot_sync at faults.cu:27"),
-        ("undefined", "undefined behaviour: block 0, thread 0 a shift is by too much, or of a negative number at faults.cu:31"),
+        (
+            "half_a_barrier",
+            "barrier not reached by all: block 0, thread 0 waits in __syncthreads, where 32 threads of its block are; 32 of 64 threads have ended at faults.cu:20",
+        ),
+        (
+            "half_a_warp",
+            "divergent warp exchange: block 0, thread 0 waits in __ballot_sync, where 16 lanes of its warp are",
+        ),
+        (
+            "two_exchanges",
+            "divergent warp exchange: block 0, thread 16 comes to __syncwarp at faults.cu:28; thread 0 waits in __ballot_sync at faults.cu:27",
+        ),
+        (
+            "undefined",
+            "undefined behaviour: block 0, thread 0 a shift is by too much, or of a negative number at faults.cu:31",
+        ),
         ("endless", "does not end"),
     ] {
         let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
