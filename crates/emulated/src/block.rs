@@ -163,7 +163,7 @@ impl Block {
                     && let Some(ended) = fibres[thread as usize].take()
                 {
                     // SAFETY: as above.
-                    unsafe { (&mut (*block).spare).push(ended.into_stack()) };
+                    unsafe { (*block).spare.push(ended.into_stack()) };
                 }
             }
         });

@@ -46,6 +46,9 @@ pub struct Left(Vec<u64>);
 
 const BATCH: usize = 5;
 
+/// Factors, pivots and outcome words.
+type Factored<T> = (Batch<T>, Vec<u32>, Vec<u32>);
+
 fn push<T: Scalar>(left: &mut Vec<u64>, x: T) {
     for part in [x.re(), x.im()] {
         let part = part.to_f64();
@@ -58,11 +61,13 @@ fn matrices<T: Scalar>(order: usize) -> Result<Batch<T>, Error> {
     let layout = BatchLayout::column_major(BATCH, order, order)?;
     let normal: Batch<T> = Generator::Normal.batch(layout, 7)?;
     let ties: Batch<T> = Generator::SmallIntegers.batch(layout, 7)?;
-    let (area, bad) = (order * order, order / 2);
+    let (area, bad, four) = (order * order, order / 2, T::from_f64(4.0, 0.0));
     Batch::from_fn(BATCH, order, order, |b, i, j| match b {
         2 if j == bad => T::from_f64(0.0, 0.0),
         3 if j == bad && i + 1 == order => T::nan(),
         4 => ties.as_slice()[b * area + j * order + i],
+        // Its largest column is the last.
+        1 if j + 1 == order => normal.as_slice()[b * area + j * order + i] + normal.as_slice()[b * area + i] * four,
         _ => normal.as_slice()[b * area + j * order + i],
     })
 }
@@ -129,7 +134,7 @@ impl Trial {
         Options::default().with_plan(self.plan)
     }
 
-    fn factorize<T: Scalar>(&self, gpu: &Cuda, host: &Batch<T>) -> Result<(Batch<T>, Vec<u32>, Vec<u32>), Error> {
+    fn factorize<T: Scalar>(&self, gpu: &Cuda, host: &Batch<T>) -> Result<Factored<T>, Error> {
         let out = self.layout(self.order)?;
         let problem = Problem::factorize::<T>(SourceKind::Matrix, *host.layout(), out)?;
         let prepared = gpu.prepare(&problem, &self.options())?;
