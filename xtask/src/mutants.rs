@@ -115,7 +115,7 @@ fn trials(file: &str) -> Vec<(&'static str, Trial)> {
         ("sm_90", trial(f64, 40, "tree-search", Step::Factorize, true)),
         ("sm_70", trial(f64, 40, "shared-panel", Step::Factorize, true)),
         ("sm_90", trial(f64, 33, "interchange-serial", Step::Factorize, false)),
-        ("sm_90", trial(ScalarKind::F32, 40, "right-looking", Step::Factorize, true)),
+        ("sm_90", trial(ScalarKind::F32, 33, "right-looking", Step::Factorize, true)),
         ("sm_70", trial(f64, 70, "left-looking:panel=14,ahead=4,rows=2", Step::Factorize, false)),
     ];
     let invert = vec![

@@ -11,6 +11,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::fault::{Fault, Kind};
 use crate::hooks::{Access, Exchanged, Here, while_running};
+use crate::meeting::{MEETINGS, Meeting, SYNC_WARP, Warp};
 use crate::module::Entry;
 use crate::shadow::{Now, Shadow};
 
@@ -21,45 +22,7 @@ const STACK: usize = 256 << 10;
 /// Watched accesses of a block, after which it is taken to be endless.
 const ENDLESS: u64 = 1 << 28;
 
-/// The names of what threads meet in, as the stand-in numbers them.
-const MEETINGS: [&str; 11] = [
-    "__syncwarp",
-    "__ballot_sync",
-    "__any_sync",
-    "__all_sync",
-    "__reduce_max_sync",
-    "__shfl_sync",
-    "__shfl_xor_sync",
-    "__syncthreads",
-    "__syncthreads_or",
-    "__syncthreads_and",
-    "__syncthreads_count",
-];
-const SYNC_WARP: u32 = 0;
-
 type Fibre = Coroutine<(), (), (), DefaultStack>;
-
-/// Threads that wait for each other, and what they bring.
-#[derive(Debug, Default)]
-struct Meeting {
-    /// Which lanes of a warp; all threads of the block where zero.
-    lanes: u32,
-    kind: u32,
-    at: usize,
-    arrived: Vec<u32>,
-    brought: Exchanged,
-    given: Exchanged,
-    votes: u32,
-    voted: u32,
-}
-
-/// A warp: what its lanes meet in, by who takes part, and how often they have synchronised.
-#[derive(Debug, Default)]
-struct Warp {
-    #[allow(clippy::vec_box, reason = "lanes keep the address of what they were given")]
-    meetings: Vec<Box<Meeting>>,
-    synchronized: u32,
-}
 
 /// The block that runs, and all that its threads share.
 pub(crate) struct Block {
@@ -240,30 +203,19 @@ impl Block {
             Some((warp, meeting)) => &mut *self.warps[warp].meetings[meeting],
             None => &mut self.barrier,
         };
-        if meeting.arrived.is_empty() {
-            (meeting.kind, meeting.at) = (kind, at);
-            meeting.brought.ballot = 0;
-            meeting.brought.largest = 0;
-            meeting.votes = 0;
-        } else if meeting.kind != kind {
+        if !meeting.arrived.is_empty() && meeting.kind != kind {
             let (first, name, other) = (meeting.arrived[0], MEETINGS[meeting.kind as usize], meeting.at);
             let fault = if warp.is_some() { Kind::Exchange } else { Kind::Barrier };
             let what = format!("comes to {}", MEETINGS[kind as usize]);
             self.fault = Some(self.fault(fault, what, at, Some((format!("thread {first} waits in {name}"), other))));
             return false;
         }
-        let lane = thread % WARP;
-        meeting.arrived.push(thread);
-        meeting.brought.value[lane as usize] = value;
-        meeting.brought.ballot |= u32::from(value != 0) << lane;
-        meeting.brought.largest = meeting.brought.largest.max(value as u32);
-        meeting.votes += u32::from(value != 0);
-        self.waiting[thread as usize] = Some((kind, at));
         let expected = match warp {
             Some(_) => meeting.lanes.count_ones(),
             None => self.here.threads,
         };
-        meeting.arrived.len() as u32 == expected
+        self.waiting[thread as usize] = Some((kind, at));
+        meeting.join(thread, thread % WARP, kind, at, value, expected)
     }
 
     /// Waits for lanes of the warp, and gives what each brought.

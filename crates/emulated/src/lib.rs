@@ -26,8 +26,8 @@
 //! | `compiler.rs` | the host's compiler in NVRTC's place; kernel text changed on purpose, for mutants |
 //! | `stand_in/` | CUDA C++ for the host compiler; what its instrumentation calls |
 //! | `module.rs` | a compiled kernel, loaded: entries, shared arrays, source lines |
-//! | `driver.rs` | the driver: memory, streams, graphs, launches |
-//! | `block.rs` | a block of threads as fibres, and their meetings |
+//! | `driver.rs`, `emulation.rs` | the driver's calls; what the device holds, and how it does its work |
+//! | `block.rs`, `meeting.rs` | a block of threads as fibres; what they do together |
 //! | `shadow.rs` | what is remembered of every word of memory, and the faults that show from it |
 //! | `hooks.rs` | the functions that compiled kernels call |
 //! | `trial.rs` | a small problem through one step of the kernels, and all that it leaves |
@@ -36,8 +36,10 @@
 mod block;
 mod compiler;
 mod driver;
+mod emulation;
 mod fault;
 mod hooks;
+mod meeting;
 mod memory;
 mod module;
 mod shadow;
@@ -49,7 +51,7 @@ use batchla_core::{Error, ErrorKind};
 use batchla_cuda::{Cuda, Device, DiskCache, Environment, Limits};
 
 use crate::compiler::{Edit, HostCompiler};
-use crate::driver::Emulation;
+use crate::emulation::Emulation;
 pub use crate::trial::{Left, Step, Trial};
 
 /// What is watched while kernels run.
