@@ -143,7 +143,7 @@ mutants! {
         shown: Check("uninitialised memory"),
     }
     no_barrier_before_rows_of_u_are_used {
-        file: "update.cuh", from: "    team_sync();\n\n    bool bad = false;", to: "    bool bad = false;", shown: Check("uninitialised memory"),
+        file: "update.cuh", from: "    team_sync();\n\n    const bool bad = rows.store", to: "    const bool bad = rows.store", shown: Check("uninitialised memory"),
     }
     one_buffer_for_two_blocks_of_u {
         file: "update.cuh", from: "const int buffer = (q / NB) & 1;", to: "const int buffer = 0;", shown: Check("race"),
@@ -152,10 +152,10 @@ mutants! {
         file: "laswp.cuh", from: "        Lanes::sync();\n", to: "", shown: Check("race"),
     }
     moves_are_counted_before_the_count_is_zero {
-        file: "laswp.cuh", from: "team.moves = 0;\n    team_sync();", to: "team.moves = 0;", shown: Check("uninitialised memory"),
+        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("uninitialised memory"),
     }
     moves_are_counted_without_an_atomic {
-        file: "laswp.cuh", from: "atomicAdd(&team.moves, 1)", to: "team.moves++", shown: Check("race"),
+        file: "laswp.cuh", from: "atomicAdd(&moves.count, 1)", to: "moves.count++", shown: Check("race"),
     }
     lines_of_the_triangle_are_overwritten_while_others_still_read {
         file: "triangle.cuh", from: "    const int lines = to - from;\n    __syncthreads();", to: "    const int lines = to - from;",
@@ -212,7 +212,7 @@ mutants! {
         file: "getf2.cuh", from: "const bool below = place > k;", to: "const bool below = place >= k;", shown: Results,
     }
     origins_of_rows_grow_stale {
-        file: "getrf.cu", from: "origin[team.to[tid + s * THREADS]] = moved[s];", to: ";", shown: Results,
+        file: "factor.cuh", from: "origin[team.moves.to[tid + s * THREADS]] = moved[s];", to: ";", shown: Results,
     }
     every_matrix_is_permuted_as_the_first {
         file: "permutation.cu", from: "columns[b * order + left + c]", to: "columns[left + c]", step: Step::Invert, rows_first: true,
@@ -230,15 +230,30 @@ mutants! {
         file: "operand.cuh", from: "(UnitRows ? i : i * row)", to: "i", rows_first: true, shown: Check("race"),
     }
     a_panel_is_loaded_one_row_too_far {
-        file: "getrf.cu", from: "const bool there = live && i < order;", to: "const bool there = live && i <= order;",
+        file: "columns.cuh", from: "live && i < order ? i : -1", to: "live && i <= order ? i : -1",
         plan: "left-looking:panel=8,rows=1", shown: Check("uninitialised memory"),
     }
     a_panel_is_loaded_one_column_too_far {
-        file: "getrf.cu", from: "there && c < width ? *from.at", to: "there && c <= width ? *from.at", order: 33,
+        file: "columns.cuh", from: "there && c < width ? *from.at", to: "there && c <= width ? *from.at", order: 33,
         shown: Check("out of bounds"),
     }
+    the_streamed_part_overwrites_what_is_not_yet_used {
+        file: "update.cuh", from: "s < Stages - 1; ++s) fetch();", to: "s < Stages; ++s) fetch();", shown: Results,
+    }
+    a_diagonal_block_is_kept_one_column_off {
+        file: "factor.cuh", from: "shared.diagonal[first + c]", to: "shared.diagonal[first + c + 1]",
+        shown: Check("uninitialised memory"),
+    }
+    columns_on_the_right_keep_their_rows {
+        file: "laswp.cu", from: "end - begin, end, order", to: "end - begin, end + 1, order",
+        plan: "multi-kernel-batched:width=8", shown: Results,
+    }
+    a_group_of_panels_leaves_its_first_out {
+        file: "getrf_steps.cu", from: "for (int q = begin; q < end; q += NB)", to: "for (int q = begin + NB; q < end; q += NB)",
+        plan: "multi-kernel-two-level:width=8,together=2", shown: Results,
+    }
     places_lie_beyond_the_shared_memory {
-        file: "getrf.cu", from: "origin + padded, order, tid);", to: "origin + 2 * padded, order, tid);", plan: "shared-panel",
+        file: "panel.cuh", from: "place = origin + padded;", to: "place = origin + 2 * padded;", plan: "shared-panel",
         shown: Check("out of bounds"),
     }
     one_line_of_the_triangle_is_not_shared {
