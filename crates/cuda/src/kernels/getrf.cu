@@ -7,7 +7,6 @@
 #include "laswp.cuh"
 #include "update.cuh"
 
-constexpr int TEAMS = BATCHLA_TEAMS;  // matrices a block; above one only where a team is a warp
 constexpr bool RIGHT_LOOKING = BATCHLA_RIGHT_LOOKING;
 // Interchange: 1 serial, 2 warp-grouped, both at once on both sides; 3 warp-grouped, delayed on the right.
 constexpr int INTERCHANGE = BATCHLA_INTERCHANGE;

@@ -6,6 +6,7 @@
 constexpr int NB = BATCHLA_NB;            // columns of a panel
 constexpr int THREADS = BATCHLA_THREADS;  // threads that work on one matrix
 constexpr int ROWS = BATCHLA_ROWS;        // rows a thread holds in registers; 0: the panel lies in shared memory
+constexpr int TEAMS = BATCHLA_TEAMS;  // matrices a block; above one only where a team is a warp
 constexpr int LANES = THREADS < WARP ? THREADS : WARP;  // small matrices share a warp
 constexpr int WARPS = THREADS / LANES;
 typedef Group<LANES> Lanes;

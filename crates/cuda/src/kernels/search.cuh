@@ -12,13 +12,10 @@ struct Offer {
 
 __device__ inline bool better(Offer a, Offer b) { return a.key > b.key || (a.key == b.key && a.place < b.place); }
 
-// A place beyond every matrix: where no row is left, each thread offers one of its own, so that still only one of a warp is chosen.
-constexpr Position NOWHERE = 1 << 30;
-
 // The best of the rows that this thread owns; key 0 where none is left.
 template <class P>
 __device__ Offer own_offer(P& panel, int j, int k, int tid) {
-    Offer best = {0, NOWHERE + tid};
+    Offer best = {0, 0x7fffffff};
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         Position place = panel.place(r, tid);
         Offer own = {place >= k ? order_key(size(panel.at(r, j, tid))) : 0, place};
@@ -62,8 +59,10 @@ __device__ const Candidate& search_by_warps(P& panel, Team& team, int j, int k, 
         mine = mine && low == best;
         most |= best;
         if (Lanes::several(mine)) {
-            const u32 first = Lanes::least(mine ? u32(own.place) : ~0u);
-            mine = mine && u32(own.place) == first;
+            // Where no row is left, one lane still posts alone.
+            const u32 place = own.key != 0 ? u32(own.place) : u32(tid);
+            const u32 first = Lanes::least(mine ? place : ~0u);
+            mine = mine && place == first;
         }
     }
     if (mine) {

@@ -40,7 +40,8 @@ template <class P, class M>
 __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, int column, int width, int tid, bool live) {
     const int buffer = (q / NB) & 1;
     // A team that looks on reads nothing of a matrix that another team writes.
-    const int rows = live ? order : 0;
+    const bool looks_on = TEAMS > 1 && !live;
+    const int rows = looks_on ? 0 : order;
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         const int i = tid + r * THREADS;
         if (i >= q && i < q + NB) {
@@ -51,7 +52,7 @@ __device__ bool update_from_left(P& panel, Team& team, M lu, int order, int q, i
     if (ROWS_IN_ONE_WARP ? tid / LANES == owner : true) {
         const int first = ROWS_IN_ONE_WARP ? tid % LANES : tid, step = ROWS_IN_ONE_WARP ? LANES : THREADS;
         UNROLL for (int e = first; e < NB * NB; e += step)
-            if (e % NB > e / NB) team.diagonal[e / NB][e % NB] = live ? *lu.at(q + e % NB, q + e / NB) : zero<Scalar>();
+            if (e % NB > e / NB) team.diagonal[e / NB][e % NB] = looks_on ? zero<Scalar>() : *lu.at(q + e % NB, q + e / NB);
     }
     // The streamed part: its first columns are fetched while the rows of U are made.
     Scalar left[BUFFERS][ROWS > 0 ? ROWS : 1][AHEAD];
