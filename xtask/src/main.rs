@@ -2,7 +2,9 @@
 
 mod accuracy;
 mod bundle;
+mod emulated;
 mod kernels;
+mod mutants;
 mod validate;
 
 use std::error::Error;
@@ -20,11 +22,16 @@ enum Task {
     /// The residuals of our inverses beside SciPy's on the same matrices, as a table and a record.
     /// Exits with 1 where one of ours is not accurate enough, with 77 where there was no SciPy to compare with
     Accuracy,
+    /// The kernels run on the CPU: every plan through the whole conformance suite, every access watched
+    Emulated,
     /// What proves the CUDA backend on a machine that has a GPU and no Rust: tests, program, data and a script, in the folder `bundle`
     GpuBundle(bundle::Bundle),
     /// Every kernel of the CUDA backend, compiled for every architecture with no GPU at hand; what is recorded is not compiled again.
     /// Exits with 1 where one does not compile, spills though it must not, or is not recorded
     Kernels(kernels::Kernels),
+    /// The kernels' text changed mechanically (each barrier dropped, each comparison flipped, each loop cut short), one place at a time, and run on
+    /// the CPU; what no run shows is listed in `crates/emulated/survivors.csv`
+    Mutants(mutants::Mutants),
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -32,7 +39,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     match Task::parse() {
         Task::Validate => validate::run(root),
         Task::Accuracy => accuracy::run(root),
+        Task::Emulated => emulated::run(root),
         Task::GpuBundle(options) => bundle::run(root, &options),
         Task::Kernels(options) => kernels::run(root, &options),
+        Task::Mutants(options) => mutants::run(root, &options),
     }
 }

@@ -28,6 +28,8 @@ pub mod code {
     pub const ILLEGAL_ADDRESS: u32 = 700;
     /// A block needs more registers or shared memory than there are.
     pub const LAUNCH_OUT_OF_RESOURCES: u32 = 701;
+    /// A kernel ended in a fault.
+    pub const LAUNCH_FAILED: u32 = 719;
     /// Work was asked of a capturing stream that cannot be captured.
     pub const STREAM_CAPTURE_UNSUPPORTED: u32 = 900;
     /// Captured work would depend on work outside the capture.

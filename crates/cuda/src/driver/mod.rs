@@ -27,6 +27,12 @@ macro_rules! handle {
         pub struct $name(u64);
 
         impl $name {
+            /// A handle of a driver that is written elsewhere.
+            #[doc(hidden)]
+            pub fn of_driver(raw: u64) -> Self {
+                Self(raw)
+            }
+
             /// The driver's own handle, as a number.
             pub fn as_raw(self) -> u64 {
                 self.0

@@ -11,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(THREADS* TEAMS, BATCHLA_BLOCKS)
     __shared__ Team teams[TEAMS];
     const int tid = TEAMS == 1 ? threadIdx.x : threadIdx.x % THREADS, mine = TEAMS == 1 ? 0 : threadIdx.x / THREADS;
     const Shared shared(memory, order, mine);
-    Panel<ROWS> panel(shared.panel, shared.place, order);
+    Panel<ROWS> panel(shared.panel, shared.place, order, tid);
 
     // Teams of one block stay together: those beyond the batch look on, without a row of their own.
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {

@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
     __shared__ Team team;
     const int tid = threadIdx.x;
     const Shared shared(memory, order, 0);
-    Panel<ROWS> panel(shared.panel, shared.place, order);
+    Panel<ROWS> panel(shared.panel, shared.place, order, tid);
     for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
         const Output out(lu, b);
         const u32 before = begin == 0 ? 0 : status[b];
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
     __shared__ Team team;
     const int tid = threadIdx.x;
     const Shared shared(memory, order, 0);
-    Panel<ROWS> panel(shared.panel, shared.place, order);
+    Panel<ROWS> panel(shared.panel, shared.place, order, tid);
     const u64 columns = (to - from + NB - 1) / NB;
     for (u64 item = blockIdx.x; item < batch * columns; item += gridDim.x) {
         const u64 b = first + item / columns;

@@ -83,7 +83,7 @@ extern "C" __global__ void getrs(Operand lu, const u32* rows, u32 one_matrix, Op
                 *result.at(form == 0 ? i : row[i], first + c) = tile[i * TILE + c];
             }
         }
-        // Every block that sees a failure writes the same word.
-        if (__syncthreads_or(bad) && threadIdx.x == 0 && status[m] == 0) status[m] = NOT_FINITE;
+        // Blocks of one matrix may see failures at once.
+        if (__syncthreads_or(bad) && threadIdx.x == 0) atomicCAS(status + m, 0u, NOT_FINITE);
     }
 }

@@ -38,7 +38,7 @@ struct Panel {
     Scalar element[Rows][NB];
     Position position[Rows];
 
-    __device__ Panel(Scalar*, Position*, int) {}
+    __device__ Panel(Scalar*, Position*, int, int) {}
     __device__ constexpr int rows() const { return Rows; }
     __device__ Scalar& at(int r, int c, int) { return element[r][c]; }
     __device__ Position& place(int r, int) { return position[r]; }
@@ -46,17 +46,18 @@ struct Panel {
     __device__ bool below(int r, int q, int) const { return position[r] >= q + NB; }
 };
 
-// The same in shared memory, for orders that registers cannot hold: column by column, `order` apart.
+// The same in shared memory, for orders that registers cannot hold: column by column, one element further apart than the order. A thread
+// has no rows beyond the matrix.
 template <>
 struct Panel<0> {
     Scalar* element;
     Position* position;
-    int order;
+    int stride, count;
 
-    __device__ Panel(Scalar* element, Position* position, int order) : element(element), position(position), order(order) {}
-    __device__ int rows() const { return (order + THREADS - 1) / THREADS; }
-    // Rows beyond the matrix share one unread element.
-    __device__ Scalar& at(int r, int c, int tid) { return element[c * (order + 1) + min(r * THREADS + tid, order)]; }
+    __device__ Panel(Scalar* element, Position* position, int order, int tid)
+        : element(element), position(position), stride(order + 1), count(max(order - tid + THREADS - 1, 0) / THREADS) {}
+    __device__ int rows() const { return count; }
+    __device__ Scalar& at(int r, int c, int tid) { return element[c * stride + r * THREADS + tid]; }
     __device__ Position& place(int r, int tid) { return position[r * THREADS + tid]; }
     __device__ bool below(int r, int q, int tid) const { return position[r * THREADS + tid] >= q + NB; }
 };

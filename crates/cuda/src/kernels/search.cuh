@@ -43,7 +43,7 @@ template <class P>
 __device__ const Candidate& search_by_warps(P& panel, Team& team, int j, int k, int tid) {
     Candidate* candidate = team.candidate[j & 1];
     Offer own = own_offer(panel, j, k, tid);
-    Scalar pivot = panel.at(0, j, tid);
+    Scalar pivot = panel.rows() > 0 ? panel.at(0, j, tid) : zero<Scalar>();
     UNROLL for (int r = 1; r < panel.rows(); ++r)
         if (panel.place(r, tid) == own.place) pivot = panel.at(r, j, tid);
     Scalar inverse = reciprocal(pivot);  // before it is known whose is wanted: the division overlaps the search

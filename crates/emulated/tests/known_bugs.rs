@@ -1,0 +1,106 @@
+//! Faults that other batched libraries had or have, each as a test of its own on the kernels' text.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod machine;
+
+use batchla_core::{
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Extras, FactorizeArgs, Options,
+    Outcome, Problem, Report, ScalarKind, Source, SourceKind, Transpose,
+};
+use batchla_emulated::{Checks, Emulated, Step, Trial};
+
+use machine::open;
+
+#[test]
+fn a_pivot_row_is_not_overwritten_while_others_search() {
+    let Some(sound) = open(Emulated::new("sm_90")) else { return };
+    // Four warps, which no barrier keeps together but the search's own.
+    let trial =
+        Trial { scalar: ScalarKind::F64, order: 100, plan: "left-looking", step: Step::Factorize, rows_first: false };
+    let expected = trial.run(&sound, &sound).unwrap();
+    for (seed, plan) in (1..).zip(["left-looking", "left-looking", "tree-search", "right-looking"]) {
+        let watched = open(Emulated::new("sm_90").seed(seed).checks(Checks::All)).unwrap();
+        assert!(Trial { plan, ..trial }.run(&watched, &sound).unwrap() == expected, "{plan}, seed {seed}");
+    }
+}
+
+#[test]
+fn nan_below_the_diagonal_is_seen() {
+    let Some(gpu) = open(Emulated::new("sm_70").checks(Checks::All)) else { return };
+    let n = 9;
+    // Matrix b has its NaN in row b + 1 of the first column; the last has none.
+    let host = Batch::from_fn(n, n, n, |b, i, j| match (i, j) {
+        (i, 0) if i == b + 1 => f64::NAN,
+        (i, j) if i == j => 4.0,
+        _ => 1.0,
+    });
+    let inverse = gpu.invert(&gpu.to_device(&host.unwrap()).unwrap()).unwrap();
+    let outcomes = inverse.report.read_outcomes().unwrap();
+    assert!(outcomes[..n - 1].iter().all(|&outcome| outcome == Outcome::NotFinite), "{outcomes:?}");
+    assert_eq!(outcomes[n - 1], Outcome::Regular);
+}
+
+#[test]
+fn a_subnormal_pivot_gives_no_nan() {
+    let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+    let s = f64::from_bits(4);
+    let host = Batch::from_fn(1, 2, 2, |_, i, j| if (i, j) == (1, 1) { 2.0 * s } else { s }).unwrap();
+    let factors = gpu.factorize(&gpu.to_device(&host).unwrap()).unwrap();
+    let lu = gpu.to_host(factors.lu()).unwrap();
+    // The multiplier is one, where the pivot's reciprocal would be infinite.
+    assert_eq!(lu.as_slice(), [s, 1.0, s, s]);
+    assert_eq!(factors.record().report().read_outcomes().unwrap(), [Outcome::Regular]);
+}
+
+#[test]
+fn order_zero_leaves_no_stale_outcomes() {
+    let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+    let layout = BatchLayout::column_major(70, 0, 0).unwrap();
+    let problem = Problem::factorize::<f64>(SourceKind::InPlace, layout, layout).unwrap();
+    let prepared = gpu.prepare(&problem, &Options::default()).unwrap();
+    let mut workspace = gpu.workspace(&prepared).unwrap();
+    let mut lu = gpu.allocate_batch::<f64>(layout).unwrap();
+    let mut pivots = gpu.allocate::<u32>(0).unwrap();
+    let mut report = Report::allocate(&gpu, 70, Extras::none()).unwrap();
+    gpu.write(&[3; 70], report.view_mut().outcomes).unwrap();
+    let mut view = lu.view_mut();
+    let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
+    gpu.run_factorize(&prepared, arguments, &mut workspace).unwrap();
+    assert!(report.read_outcomes().unwrap().iter().all(|outcome| outcome.is_regular()));
+}
+
+#[test]
+fn a_batch_beyond_65_535_is_right_to_its_last_matrix() {
+    let Some(gpu) = open(Emulated::new("sm_90")) else { return };
+    let batch = 65_537;
+    // [[0, b + 1], [1, 0]], whose inverse is [[0, 1], [1 / (b + 1), 0]]: every matrix its own, every one exchanges rows.
+    let host = Batch::from_fn(batch, 2, 2, |b, i, j| match (i, j) {
+        (0, 1) => (b + 1) as f64,
+        (1, 0) => 1.0,
+        _ => 0.0,
+    });
+    let inverse = gpu.invert(&gpu.to_device(&host.unwrap()).unwrap()).unwrap();
+    assert!(inverse.report.read_outcomes().unwrap().iter().all(|outcome| outcome.is_regular()));
+    let inverse = gpu.to_host(&inverse.batch).unwrap();
+    for (b, x) in inverse.as_slice().chunks(4).enumerate() {
+        assert_eq!(x, [0.0, 1.0 / (b + 1) as f64, 1.0, 0.0], "matrix {b}");
+    }
+}
+
+#[test]
+fn transposed_solves_take_the_unit_diagonal_for_l_and_the_other_for_u() {
+    let Some(gpu) = open(Emulated::new("sm_70").checks(Checks::All)) else { return };
+    // A = L U with small integers: every solution is exact.
+    let (l, u) =
+        ([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.25, 0.5, 1.0]], [[8.0, 4.0, 2.0], [0.0, 4.0, 2.0], [0.0, 0.0, 2.0]]);
+    let a = |i: usize, j: usize| (0..3).map(|k| l[i][k] * u[k][j]).sum::<f64>();
+    let x = [3.0, -2.0, 5.0];
+    let host = Batch::from_fn(1, 3, 3, |_, i, j| a(i, j)).unwrap();
+    let device = gpu.to_device(&host).unwrap();
+    for transpose in Transpose::ALL {
+        let op = |i: usize, j: usize| if transpose == Transpose::None { a(i, j) } else { a(j, i) };
+        let b = Batch::from_fn(1, 3, 1, |_, i, _| (0..3).map(|j| op(i, j) * x[j]).sum()).unwrap();
+        let solution = gpu.solve_transposed(&device, &gpu.to_device(&b).unwrap(), transpose).unwrap();
+        assert_eq!(gpu.to_host(&solution.x).unwrap().as_slice(), x, "{transpose:?}");
+    }
+}

@@ -1,0 +1,299 @@
+//! Faults planted in the kernels' text, one at a time: a check or a result must show each. What shows it is recorded in MUTANTS.md.
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod machine;
+
+use batchla_core::{Error, ErrorKind, Options, ScalarKind, Transpose};
+use batchla_cuda::Cuda;
+use batchla_emulated::{Checks, Emulated, Step, Trial};
+use batchla_testkit::{Scope, check};
+
+use machine::open;
+
+/// What shows a fault.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    /// A check, by the words of its report.
+    Check(&'static str),
+    /// Results: another bit than sound kernels leave.
+    Results,
+    /// A check of the conformance suite.
+    Suite(&'static str),
+}
+use Shown::{Check, Results, Suite};
+
+/// A planted fault, and the smallest run that shows it.
+struct Mutant {
+    name: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+    scalar: ScalarKind,
+    order: usize,
+    plan: &'static str,
+    step: Step,
+    rows_first: bool,
+    architecture: &'static str,
+    shown: Shown,
+}
+
+const F64: Mutant = Mutant {
+    name: "",
+    file: "",
+    from: "",
+    to: "",
+    scalar: ScalarKind::F64,
+    order: 40,
+    plan: "left-looking",
+    step: Step::Factorize,
+    rows_first: false,
+    architecture: "sm_90",
+    shown: Results,
+};
+
+const SCOPE: Scope = Scope { name: "mutants", orders: &[0, 1, 3], thorough: 3, many: None, huge: None };
+
+impl Mutant {
+    fn emulated(&self) -> Emulated {
+        Emulated::new(self.architecture).seed(3).checks(Checks::All).edit(self.file, self.from, self.to)
+    }
+
+    fn trial(&self) -> Trial {
+        let &Self { scalar, order, plan, step, rows_first, .. } = self;
+        Trial { scalar, order, plan, step, rows_first }
+    }
+
+    /// The words of what shows it.
+    fn found(&self, planted: &Cuda, sound: &Cuda) -> String {
+        let words = |error: &Error| {
+            let text = error.to_string();
+            let kinds = [
+                "out of bounds",
+                "uninitialised memory",
+                "race",
+                "barrier not reached by all",
+                "divergent warp exchange",
+                "undefined behaviour",
+            ];
+            let kind = kinds.iter().find(|kind| text.contains(&format!("{kind}: block")));
+            assert!(kind.is_none() || text.contains(", thread ") && text.contains(".cu"), "no line: {text}");
+            kind.map_or_else(|| text.clone(), |&kind| kind.to_owned())
+        };
+        if let Suite(name) = self.shown {
+            let verdict = check::<f64, _>(planted, name, &SCOPE, &Options::default());
+            return if verdict.is_err() { name.to_owned() } else { "nothing".to_owned() };
+        }
+        match self.trial().run(planted, sound) {
+            Err(error) if error.kind() == ErrorKind::Compile || error.kind() == ErrorKind::Argument => {
+                panic!("{error}")
+            }
+            Err(error) => words(&error),
+            Ok(left) if left == self.trial().run(sound, sound).unwrap() => "nothing".to_owned(),
+            Ok(_) => "results".to_owned(),
+        }
+    }
+
+    fn expected(&self) -> &'static str {
+        match self.shown {
+            Check(words) | Suite(words) => words,
+            Results => "results",
+        }
+    }
+
+    fn row(&self) -> String {
+        let by = match self.shown {
+            Check(words) => format!("check: {words}"),
+            Results => "results".to_owned(),
+            Suite(name) => format!("conformance: {}", name.replace('_', " ")),
+        };
+        format!("| {} | `{}` | {by} |", self.name.replace('_', " "), self.file)
+    }
+}
+
+macro_rules! mutants {
+    ($($name:ident { $($field:ident: $value:expr),* $(,)? })*) => {
+        const MUTANTS: &[Mutant] = &[$(Mutant { name: stringify!($name), $($field: $value,)* ..F64 }),*];
+
+        $(
+            #[test]
+            fn $name() {
+                let mutant = MUTANTS.iter().find(|mutant| mutant.name == stringify!($name)).unwrap();
+                let Some(sound) = open(Emulated::new("sm_80")) else { return };
+                let planted = open(mutant.emulated()).unwrap();
+                assert_eq!(mutant.found(&planted, &sound), mutant.expected());
+            }
+        )*
+    };
+}
+
+mutants! {
+    // Barriers.
+    no_barrier_after_the_warps_have_posted_their_rows {
+        file: "search.cuh", from: "    team_sync();\n\n    int best = 0;", to: "    int best = 0;", shown: Check("uninitialised memory"),
+    }
+    a_pivot_row_is_overwritten_while_others_still_read_the_last {
+        file: "search.cuh", from: "team.candidate[j & 1];", to: "team.candidate[0];", shown: Check("race"),
+    }
+    the_tree_goes_on_before_its_winner_has_posted {
+        file: "search.cuh", from: "    team_sync();\n    return winner;", to: "    return winner;", plan: "tree-search",
+        shown: Check("uninitialised memory"),
+    }
+    no_barrier_between_levels_of_the_tree {
+        file: "search.cuh", from: "        team_sync();\n        if (tid + half", to: "        if (tid + half", plan: "tree-search",
+        shown: Check("uninitialised memory"),
+    }
+    no_barrier_before_rows_of_u_are_used {
+        file: "update.cuh", from: "    team_sync();\n\n    const bool bad = rows.store", to: "    const bool bad = rows.store", shown: Check("uninitialised memory"),
+    }
+    one_buffer_for_two_blocks_of_u {
+        file: "update.cuh", from: "const int buffer = (q / NB) & 1;", to: "const int buffer = 0;", shown: Check("race"),
+    }
+    rows_of_one_warp_are_exchanged_without_waiting_for_its_reads {
+        file: "laswp.cuh", from: "        Lanes::sync();\n", to: "", shown: Check("race"),
+    }
+    moves_are_counted_before_the_count_is_zero {
+        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("uninitialised memory"),
+    }
+    moves_are_counted_without_an_atomic {
+        file: "laswp.cuh", from: "atomicAdd(&moves.count, 1)", to: "moves.count++", shown: Check("race"),
+    }
+    lines_of_the_triangle_are_overwritten_while_others_still_read {
+        file: "triangle.cuh", from: "    const int lines = to - from;\n    __syncthreads();", to: "    const int lines = to - from;",
+        plan: "timely", step: Step::Invert, shown: Check("race"),
+    }
+    lines_of_the_triangle_are_read_before_all_are_there {
+        file: "triangle.cuh", from: "zero<Scalar>();\n    __syncthreads();\n}", to: "zero<Scalar>();\n}", step: Step::Invert,
+        shown: Check("uninitialised memory"),
+    }
+    a_sweep_goes_on_before_its_block_is_solved {
+        file: "getrs.cu", from: "x[i * TILE + c] = own;\n        }\n        __syncthreads();", to: "x[i * TILE + c] = own;\n        }",
+        step: Step::Solve(Transpose::None), shown: Check("race"),
+    }
+    a_permutation_is_copied_before_it_is_made {
+        file: "permutation.cu", from: "            status[b] = word;\n        }\n        __syncthreads();",
+        to: "            status[b] = word;\n        }", step: Step::Invert, shown: Check("race"),
+    }
+    a_tile_is_written_while_others_still_read {
+        file: "permutation.cu", from: "left += WARP) {\n                __syncthreads();", to: "left += WARP) {", step: Step::Invert,
+        rows_first: true, shown: Check("race"),
+    }
+    a_barrier_that_only_threads_with_a_row_reach {
+        file: "getri.cu", from: "if (__syncthreads_or(bad)) failed", to: "if (threadIdx.x < order && __syncthreads_or(bad)) failed",
+        step: Step::Invert, shown: Check("barrier not reached by all"),
+    }
+
+    // Warps.
+    only_the_best_lanes_come_to_a_vote {
+        file: "search.cuh", from: "if (sizeof(Real) == 4 || Lanes::several(mine)) {", to: "if (mine && Lanes::several(mine)) {",
+        shown: Check("divergent warp exchange"),
+    }
+    a_reduction_asks_the_wrong_lane {
+        file: "warp.cuh", from: "x = max(x, __shfl_xor_sync(EVERYONE, x, distance));",
+        to: "x = max(x, __shfl_xor_sync(EVERYONE, x, distance / 2));", architecture: "sm_70", shown: Check("race"),
+    }
+    a_small_team_hears_the_votes_of_the_first {
+        file: "warp.cuh", from: "all >> (threadIdx.x % WARP / Lanes * Lanes)", to: "all >> 0", order: 7, shown: Check("race"),
+    }
+    a_solved_element_is_taken_from_the_next_lane {
+        file: "getrs.cu", from: "Warp::broadcast(own, k)", to: "Warp::broadcast(own, k + 1)", step: Step::Solve(Transpose::None),
+        shown: Results,
+    }
+
+    // Pivots and permutations.
+    of_equal_pivots_the_last_is_taken {
+        file: "search.cuh", from: "a.key == b.key && a.place < b.place", to: "a.key == b.key && a.place > b.place", plan: "tree-search",
+        shown: Results,
+    }
+    nan_below_the_diagonal_is_unseen {
+        file: "scalar.cuh", from: "return (u64(__double_as_longlong(x)) & 0x7fffffffffffffffull) + 1;",
+        to: "return x == x ? (u64(__double_as_longlong(x)) & 0x7fffffffffffffffull) + 1 : 1;", shown: Results,
+    }
+    the_panels_edge_is_off_by_one {
+        file: "getf2.cuh", from: "const bool below = place > k;", to: "const bool below = place >= k;", shown: Results,
+    }
+    origins_of_rows_grow_stale {
+        file: "factor.cuh", from: "origin[team.moves.to[tid + s * THREADS]] = moved[s];", to: ";", shown: Results,
+    }
+    every_matrix_is_permuted_as_the_first {
+        file: "permutation.cu", from: "columns[b * order + left + c]", to: "columns[left + c]", step: Step::Invert, rows_first: true,
+        shown: Results,
+    }
+    an_exchange_does_not_turn_the_sign {
+        file: "det.cu", from: "? phase : negative(phase)", to: "? phase : phase", step: Step::Determinant, shown: Results,
+    }
+
+    // Addresses.
+    matrices_are_found_by_a_narrow_number {
+        file: "operand.cuh", from: "b * group :", to: "(b * group & 2047) :", shown: Check("race"),
+    }
+    rows_are_neighbours_where_they_are_not {
+        file: "operand.cuh", from: "(UnitRows ? i : i * row)", to: "i", rows_first: true, shown: Check("race"),
+    }
+    a_panel_is_loaded_one_row_too_far {
+        file: "columns.cuh", from: "live && i < order ? i : -1", to: "live && i <= order ? i : -1",
+        plan: "left-looking:panel=8,rows=1", shown: Check("uninitialised memory"),
+    }
+    a_panel_is_loaded_one_column_too_far {
+        file: "columns.cuh", from: "there && c < width ? *from.at", to: "there && c <= width ? *from.at", order: 33,
+        shown: Check("out of bounds"),
+    }
+    the_streamed_part_overwrites_what_is_not_yet_used {
+        file: "update.cuh", from: "s < Stages - 1; ++s) fetch();", to: "s < Stages; ++s) fetch();", shown: Results,
+    }
+    a_diagonal_block_is_kept_one_column_off {
+        file: "factor.cuh", from: "shared.diagonal[first + c]", to: "shared.diagonal[first + c + 1]",
+        shown: Check("uninitialised memory"),
+    }
+    columns_on_the_right_keep_their_rows {
+        file: "laswp.cu", from: "end - begin, end, order", to: "end - begin, end + 1, order",
+        plan: "multi-kernel-batched:width=8", shown: Results,
+    }
+    a_group_of_panels_leaves_its_first_out {
+        file: "getrf_steps.cu", from: "for (int q = begin; q < end; q += NB)", to: "for (int q = begin + NB; q < end; q += NB)",
+        plan: "multi-kernel-two-level:width=8,together=2", shown: Results,
+    }
+    places_lie_beyond_the_shared_memory {
+        file: "panel.cuh", from: "place = origin + padded;", to: "place = origin + 2 * padded;", plan: "shared-panel",
+        shown: Check("out of bounds"),
+    }
+    one_line_of_the_triangle_is_not_shared {
+        file: "triangle.cuh", from: "k < lines; k += blockDim.x", to: "k < lines - 1; k += blockDim.x", step: Step::Invert,
+        shown: Check("uninitialised memory"),
+    }
+    the_list_of_moves_is_too_short {
+        file: "panel.cuh", from: "Position from[2 * NB], to[2 * NB];", to: "Position from[NB], to[NB];",
+        shown: Check("undefined behaviour"),
+    }
+
+    // Arithmetic.
+    a_conjugation_is_missing {
+        file: "getrs.cu", from: "return conjugated ? conjugate(x) : x;", to: "return x;", scalar: ScalarKind::C64,
+        step: Step::Solve(Transpose::ConjugateTranspose), shown: Results,
+    }
+    unit_and_other_triangles_are_swapped_when_transposed {
+        file: "getrs.cu", from: "sweep(a, tile, order, false, form != 0);", to: "sweep(a, tile, order, false, form == 0);",
+        step: Step::Solve(Transpose::Transpose), shown: Results,
+    }
+    a_row_starts_right_of_its_diagonal {
+        file: "getri.cu", from: "return k >= i + r * threads ?", to: "return k > i + r * threads ?", step: Step::Invert, shown: Results,
+    }
+    failed_matrices_keep_what_was_there {
+        file: "outcome.cu", from: "if (status[b] == 0) continue;", to: "if (status[b] == 0 || status[b] != 0xffffffffu) continue;",
+        step: Step::Solve(Transpose::None), shown: Results,
+    }
+    a_subnormal_pivot_is_multiplied_with_its_reciprocal {
+        file: "scalar.cuh", from: "if (!safe(value)) return divide(x, value);", to: "",
+        shown: Suite("extremes_of_the_range_keep_the_contract"),
+    }
+    order_zero_leaves_the_last_outcomes {
+        file: "getrf.cu", from: "if (live && tid == 0) *status", to: "if (live && tid == 0 && order > 0) *status",
+        shown: Suite("empty_batches_and_orders_zero_and_one_work"),
+    }
+}
+
+#[test]
+fn the_document_lists_every_mutant_and_what_shows_it() {
+    let document = include_str!("../MUTANTS.md");
+    let missing: Vec<_> = MUTANTS.iter().map(Mutant::row).filter(|row| !document.contains(row)).collect();
+    assert!(missing.is_empty(), "not in MUTANTS.md:\n{}", missing.join("\n"));
+}
