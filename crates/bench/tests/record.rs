@@ -28,8 +28,8 @@ fn made_up(figures: &[Figure]) -> Results {
     results
 }
 
-fn figures() -> [Figure; paper::NAMES.len()] {
-    paper::NAMES.map(|name| paper::figure(name).unwrap())
+fn figures() -> Vec<Figure> {
+    paper::NAMES.iter().filter_map(|name| paper::figure(name)).collect()
 }
 
 fn receipt() -> Receipt {
@@ -55,6 +55,7 @@ fn the_table_has_as_many_fields_in_every_row_as_in_its_head() {
 
 #[test]
 fn every_figure_is_drawn() {
+    assert_eq!(figures().len(), paper::NAMES.len());
     let folder = tempfile::tempdir().unwrap();
     let figures = figures();
     let results = made_up(&figures);

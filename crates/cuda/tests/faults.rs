@@ -1,5 +1,6 @@
 //! Whatever fails, at whatever call: a clear error, nothing leaked, nothing half-written, and the device works on or is plainly lost.
 #![cfg(feature = "driver")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +27,6 @@ fn work(cuda: &Cuda) -> Result<(), Error> {
 
 /// Fails the `k`-th such call, for every `k` that there is.
 fn every_call_may_fail(step: Step, code: u32, kind: ErrorKind, sticky: bool) {
-    let mut failed = 0;
     for k in 0.. {
         let (cuda, fake) = fake();
         // Loaded kernels and buffers for transfers stay with the device.
@@ -35,12 +35,11 @@ fn every_call_may_fail(step: Step, code: u32, kind: ErrorKind, sticky: bool) {
         fake.fail(step, k, code);
         match work(&cuda) {
             Ok(()) => {
-                assert!(k > 0 && failed > 0, "{step:?} is never called");
+                assert!(k > 0, "{step:?} is never called");
                 return;
             }
             Err(error) => assert_eq!(error.kind(), kind, "{step:?} {k}: {error}"),
         }
-        failed += 1;
         if sticky {
             let error = work(&cuda).unwrap_err();
             assert!(error.to_string().contains("lost") && error.kind() == ErrorKind::Device, "{step:?} {k}: {error}");

@@ -42,7 +42,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
         const UpperRows<Output> rows(out, column, width, tid, true);
         for (int q = begin; q < end; q += NB) bad |= update_from_left(panel, team, stream, rows, shared, q, tid);
         bad |= store_panel(panel, out, end, column, width, tid);
-        if (team_any(bad) && tid == 0) status[b] = NOT_FINITE;
+        // Blocks of one matrix may see failures at once.
+        if (team_any(bad) && tid == 0) atomicExch(status + b, NOT_FINITE);
         team_sync();
     }
 }
