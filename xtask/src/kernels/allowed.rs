@@ -10,7 +10,6 @@ struct Allowance {
     bytes: u32,
 }
 
-/// None so far.
 const fn allow(entry: &'static str, constants: &'static [&'static str], bytes: u32) -> Allowance {
     Allowance { entry, constants, bytes }
 }
