@@ -1,6 +1,6 @@
 //! The batches of `examples/data`, or of the folder `data` where the tests run, on the chosen backend and on the CPU.
 //!
-//! Without a GPU both are the CPU, and the first test says so.
+//! Without a GPU both are the CPU; what is printed says which was chosen, and why.
 
 use std::path::PathBuf;
 

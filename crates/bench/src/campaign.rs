@@ -79,7 +79,11 @@ impl Campaign {
         let cublas_version = cublas.as_ref().map_or("none", Cublas::version).to_owned();
         let magma_version = magma.as_ref().map_or("none", Magma::version).to_owned();
         let receipt = Receipt::of(gpu.device(), &cublas_version, &magma_version, self);
-        progress(&format!("{}; cuBLAS {cublas_version}; {magma_version}; to {}", gpu.device(), folder.display()));
+        progress(&format!(
+            "{}; cuBLAS {cublas_version}; MAGMA: {magma_version}; to {}",
+            gpu.device(),
+            folder.display()
+        ));
         notes.iter().for_each(|note| progress(note));
         let (known, results) = Default::default();
         let mut run = Run { campaign: self, gpu, cublas, magma, start, known, results, notes, table, progress };

@@ -96,7 +96,7 @@ impl Run<'_> {
         }
         let lanes = self.prepared().lanes();
         lanes.iter().try_for_each(|lane| lane.follow(self.stream()))?;
-        for first in 0..launches {
+        let launched = (0..launches).try_for_each(|first| {
             let stream = lanes.get(first % lanes.len().max(1)).unwrap_or(self.stream());
             let launch = Launch::new(kernel, stream)
                 .grid((each as u64).saturating_mul(tiles as u64).min(LARGEST_GRID))
@@ -113,8 +113,10 @@ impl Run<'_> {
                 .argument(to_columns.end as i32);
             // SAFETY: the signature of `getrf_update`; as above. Lanes follow the run's stream, which is ordered with the operands' homes by
             // the launch before, and is itself made to follow them.
-            unsafe { launch.launch(self.operation()) }?;
-        }
-        lanes.iter().try_for_each(|lane| self.stream().follow(lane))
+            unsafe { launch.launch(self.operation()) }
+        });
+        // Also after a launch that failed: what the lanes have queued still uses the operands.
+        let joined = lanes.iter().try_for_each(|lane| self.stream().follow(lane));
+        launched.and(joined)
     }
 }

@@ -82,6 +82,8 @@ pub(super) fn conformance(nvrtc: &str, architecture: &'static str) -> Result<Vec
     let forced = CudaPlan::NAMES.iter().skip(1).copied().chain([
         "left-looking:panel=14,inverse-block=20",
         "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
+        "left-looking:stages=0,ahead=2,panel=4",
+        "multi-kernel-two-level:width=16,together=2",
     ]);
     let forced = forced.map(|plan| (Some(plan), Scope::QUICK));
     let mut all = Matrix::default();
