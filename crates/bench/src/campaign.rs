@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use batchla_core::{Backend, Complex, Error, Options, Scalar, ScalarKind};
+use batchla_core::{Backend, Complex, Error, Scalar, ScalarKind};
 use batchla_cuda::Cuda;
 
 use crate::cublas::{Cublas, MATINV_ORDER};
@@ -249,7 +249,7 @@ impl Run<'_> {
                 scope.spawn(|| {
                     while let Some((order, plan)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let problem = figure.routine.problem::<T>(campaign.batch_of(*order), *order);
-                        let _ = problem.and_then(|p| gpu.prepare(&p, &Options::default().with_plan(*plan)));
+                        let _ = problem.and_then(|p| gpu.prepare(&p, &Contestant::options(plan)));
                     }
                 });
             }

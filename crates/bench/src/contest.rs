@@ -13,7 +13,7 @@ pub fn beside_peers() -> [Figure; 2] {
         title: format!("{title} beside cuBLAS and MAGMA"),
         routine,
         shows: Shows::Speed,
-        series: contest(routine, &["cuBLAS", "matinv", "MAGMA"]),
+        series: contest(routine, &["cuBLAS", "matinv", "MAGMA"], ""),
         claims: Vec::new(),
         source: "",
     })

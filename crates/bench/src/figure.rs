@@ -1,6 +1,6 @@
 //! What a figure compares, as data: curves of contestants, and what somebody said about them.
 
-use batchla_core::{BatchLayout, Error, Problem, Scalar, ScalarKind, SourceKind};
+use batchla_core::{BatchLayout, Error, Options, Problem, Scalar, ScalarKind, SourceKind};
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub enum Routine {
 /// Who computes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Contestant {
-    /// Ours, by the name of a plan.
+    /// Ours, by the name of a plan; empty: as the planner has it.
     Plan(String),
     /// cuBLAS: `getrfBatched`, and for an inverse `getriBatched` after it.
     Cublas,
@@ -106,9 +106,15 @@ impl Routine {
 }
 
 impl Contestant {
+    /// What a plan is asked for by.
+    pub(crate) fn options(plan: &str) -> Options {
+        if plan.is_empty() { Options::default() } else { Options::default().with_plan(plan) }
+    }
+
     /// In words, without commas.
     pub fn name(&self, routine: Routine) -> String {
         match (self, routine) {
+            (Self::Plan(plan), _) if plan.is_empty() => "ours".to_owned(),
             (Self::Plan(plan), _) => plan.replace(',', " "),
             (Self::Cublas, Routine::Lu) => "cublas getrf".to_owned(),
             (Self::Cublas, Routine::Inverse) => "cublas getrf+getri".to_owned(),

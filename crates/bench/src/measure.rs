@@ -2,7 +2,7 @@
 
 use batchla_core::{
     Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, Error, ErrorKind, FactorizeArgs, InvertArgs, Memory,
-    Options, Prepared, ReportMut, Scalar, Source,
+    Prepared, ReportMut, Scalar, Source,
 };
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory};
 use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio};
@@ -120,7 +120,7 @@ impl<T: Scalar> Arena<T> {
     fn ours(&mut self, plan: &str, repetitions: usize) -> Result<(Vec<f64>, String), Error> {
         let gpu = self.gpu.clone();
         let problem = self.routine.problem::<T>(self.batch, self.order)?;
-        let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan))?;
+        let prepared = gpu.prepare(&problem, &Contestant::options(plan))?;
         let mut workspace = gpu.workspace(&prepared)?;
         let times = self.repeat(repetitions, |arena| {
             let report = ReportMut::new(arena.words.slice_mut());

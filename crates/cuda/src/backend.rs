@@ -186,6 +186,11 @@ impl CudaPrepared {
     fn allow_shared_bytes(&self) -> Result<(), Error> {
         let (plan, order) = (&self.plan, self.plan.order());
         let mut most = vec![("permutation", order * 4)];
+        most.extend(
+            plan.resident
+                .iter()
+                .flat_map(|resident| ["getrf", "getrf_getri"].map(|entry| (entry, resident.dynamic_shared_bytes))),
+        );
         if let Some(getrf) = &plan.getrf {
             most.extend([
                 ("getrf", getrf.dynamic_shared_bytes),

@@ -46,13 +46,19 @@ impl<T: Scalar> BatchedInvert<T> for Cuda {
             if let (Some(to), Some(a)) = (condition, source.matrices(first, batch)) {
                 run.lange(a, None, to, count)?;
             }
-            let factors = source.factored(&run, status, first, count, order)?;
-            // Before the factors' place is overwritten.
-            if let Some(raw) = determinants {
-                run.determinant(&factors, element(raw, first, size_of::<Determinant<T>>()), count)?;
+            let determinant = determinants.map(|raw| element(raw, first, size_of::<Determinant<T>>()));
+            match source.matrices(first, batch).filter(|_| prepared.cuda_plan().inverts_on_chip()) {
+                Some(a) => {
+                    run.getrf_getri(a, x.operand(first, batch), determinant.unwrap_or_default(), status, count)?;
+                }
+                None => {
+                    let factors = source.factored(&run, status, first, count, order)?;
+                    // Before the factors' place is overwritten.
+                    determinant.map_or(Ok(()), |to| run.determinant(&factors, to, count))?;
+                    let unknown = Operand::columns(run.scratch(run.parts().unknown), order);
+                    run.getri(&factors, unknown, x.operand(first, batch), count)?;
+                }
             }
-            let unknown = Operand::columns(run.scratch(run.parts().unknown), order);
-            run.getri(&factors, unknown, x.operand(first, batch), count)?;
             if let Some(to) = condition {
                 run.lange(x.operand(first, batch), Some(status), to, count)?;
             }

@@ -22,7 +22,9 @@ macro_rules! factorization {
             "instruction.cuh",
             "warp.cuh",
             "operand.cuh",
+            "block.cuh",
             "panel.cuh",
+            "team.cuh",
             "search.cuh",
             "getf2.cuh",
             "columns.cuh",
@@ -44,19 +46,46 @@ pub(crate) const LASWP: KernelSource = source!(
     "instruction.cuh",
     "warp.cuh",
     "operand.cuh",
+    "block.cuh",
     "panel.cuh",
+    "team.cuh",
     "columns.cuh",
     "laswp.cuh"
 );
+macro_rules! resident {
+    ($name:literal $(, $more:literal)*) => {
+        source!(
+            $name,
+            "scalar.cuh",
+            "instruction.cuh",
+            "warp.cuh",
+            "operand.cuh",
+            "block.cuh",
+            "panel.cuh",
+            "search.cuh",
+            "getf2.cuh",
+            "resident.cuh",
+            "crout.cuh"
+            $(, $more)*
+        )
+    };
+}
+
+/// `A = P L U`, each matrix on chip.
+pub(crate) const GETRF_RESIDENT: KernelSource = resident!("getrf_resident.cu");
+/// `A⁻¹` from `A`, each matrix on chip.
+pub(crate) const GETRF_GETRI: KernelSource = resident!("getrf_getri.cu", "det.cuh");
+
 /// `A⁻¹` from factors: `trtri` and `getri`.
 pub(crate) const GETRI: KernelSource =
-    source!("getri.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "triangle.cuh");
+    source!("getri.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "block.cuh", "triangle.cuh");
 /// `op(A) X = B` from factors.
 pub(crate) const GETRS: KernelSource = source!("getrs.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
 /// `permutation` and `lacpy`.
 pub(crate) const PERMUTATION: KernelSource =
     source!("permutation.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
 /// `determinant` and `lange`.
-pub(crate) const DET: KernelSource = source!("det.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
+pub(crate) const DET: KernelSource =
+    source!("det.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "det.cuh");
 /// `spread` and `fill_failed`.
 pub(crate) const OUTCOME: KernelSource = source!("outcome.cu", "scalar.cuh", "operand.cuh");

@@ -63,7 +63,7 @@ pub use crate::kernel::disk::DiskCache;
 pub use crate::kernel::source::{BASE_OPTIONS, CONFIGURATION, Digest, KernelSource, Specification};
 pub use crate::limits::Limits;
 pub use crate::plan::{
-    Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, Resources, Search, Steps,
+    Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources, Search, Steps,
 };
 #[cfg(feature = "driver")]
 pub use crate::{

@@ -105,12 +105,19 @@ impl<'a> Run<'a> {
 
     /// `A = P L U`. No rows are written where `to.rows` is null.
     pub(crate) fn getrf(&self, a: Operand, to: &DeviceFactors, count: usize) -> Result<(), Error> {
-        let Some(plan) = &self.prepared.cuda_plan().getrf else { return Err(missing("getrf")) };
-        if let Some(steps) = &plan.steps {
-            return self.getrf_by_steps(plan, steps, a, to, count);
-        }
+        let plan = self.prepared.cuda_plan();
+        let (teams, threads, bytes) = match (&plan.resident, &plan.getrf) {
+            (Some(resident), _) => (resident.teams, resident.threads, resident.dynamic_shared_bytes),
+            (None, Some(getrf)) => {
+                if let Some(steps) = &getrf.steps {
+                    return self.getrf_by_steps(getrf, steps, a, to, count);
+                }
+                (getrf.teams, getrf.threads, getrf.dynamic_shared_bytes)
+            }
+            (None, None) => return Err(missing("getrf")),
+        };
         let launch = self
-            .launch("getrf", count.div_ceil(plan.teams), plan.threads * plan.teams, plan.dynamic_shared_bytes)?
+            .launch("getrf", count.div_ceil(teams), threads * teams, bytes)?
             .argument(a)
             .argument(to.lu)
             .argument(to.pivots)
@@ -119,6 +126,28 @@ impl<'a> Run<'a> {
             .argument(count as u64)
             .argument(self.order());
         // SAFETY: the signature of `getrf`; operands were held against the prepared layouts, the rest is workspace of that size.
+        unsafe { launch.launch(self.operation) }
+    }
+
+    /// The inverses of some matrices, and their determinants where `determinants` is not null, in one launch.
+    pub(crate) fn getrf_getri(
+        &self,
+        a: Operand,
+        x: Operand,
+        determinants: DevicePointer,
+        status: DevicePointer,
+        count: usize,
+    ) -> Result<(), Error> {
+        let Some(plan) = &self.prepared.cuda_plan().resident else { return Err(missing("getrf_getri")) };
+        let launch = self
+            .launch("getrf_getri", count.div_ceil(plan.teams), plan.threads * plan.teams, plan.dynamic_shared_bytes)?
+            .argument(a)
+            .argument(x)
+            .argument(determinants)
+            .argument(status)
+            .argument(count as u64)
+            .argument(self.order());
+        // SAFETY: the signature of `getrf_getri`; operands were held against the prepared layouts.
         unsafe { launch.launch(self.operation) }
     }
 

@@ -39,7 +39,7 @@ const SHARE: u64 = 16;
 
 impl Parts {
     pub(crate) fn of(problem: &Problem, plan: &CudaPlan, limits: &Limits) -> Result<Self, Error> {
-        if problem.operation() == Operation::Factorize {
+        if problem.operation() == Operation::Factorize || plan.inverts_on_chip() {
             return Ok(Self { chunk: problem.batch().max(1), ..Self::default() });
         }
         let (from_matrices, inverts) = (problem.source() != SourceKind::Factors, plan.getri.is_some());
@@ -88,7 +88,7 @@ mod tests {
 
     fn parts(problem: &Problem) -> Parts {
         let limits = Limits::preset("sm_90").unwrap();
-        let plan = CudaPlan::choose(problem, &Options::default(), &limits).unwrap();
+        let plan = CudaPlan::choose(problem, &Options::default().with_plan("left-looking"), &limits).unwrap();
         Parts::of(problem, &plan, &limits).unwrap()
     }
 
@@ -107,6 +107,16 @@ mod tests {
     fn a_factorisation_needs_no_workspace() {
         let a = BatchLayout::row_major(1000, 64, 64).unwrap();
         assert_eq!(parts(&Problem::factorize::<f32>(SourceKind::InPlace, a, a).unwrap()).bytes, 0);
+    }
+
+    #[test]
+    fn an_inversion_on_chip_needs_no_workspace() {
+        let limits = Limits::preset("sm_90").unwrap();
+        let a = BatchLayout::column_major(1_000_000, 8, 8).unwrap();
+        let problem = Problem::invert::<f64>(SourceKind::Matrix, a, a).unwrap();
+        let plan = CudaPlan::choose(&problem, &Options::default().with_plan("resident"), &limits).unwrap();
+        let parts = Parts::of(&problem, &plan, &limits).unwrap();
+        assert_eq!((parts.chunk, parts.bytes), (1_000_000, 0));
     }
 
     #[test]

@@ -37,6 +37,9 @@ macro_rules! forced {
 }
 
 forced! {
+    left_looking "left-looking";
+    resident "resident";
+    resident_two_rows "resident:panel=4,rows=2";
     shared_panel "shared-panel";
     tree_search "tree-search";
     interchange_serial "interchange-serial";
@@ -66,6 +69,7 @@ mod sanitized {
     conformance!(cuda_f64, f64, SCOPE, gpu());
     conformance!(cuda_c32, Complex<f32>, SCOPE, gpu());
     conformance!(cuda_c64, Complex<f64>, SCOPE, gpu());
+    conformance!(cuda_left_looking, f64, SCOPE, gpu(), Options::default().with_plan("left-looking"));
     conformance!(cuda_tree_search, f64, SCOPE, gpu(), Options::default().with_plan("tree-search"));
     conformance!(cuda_right_looking, f64, SCOPE, gpu(), Options::default().with_plan("right-looking"));
     conformance!(

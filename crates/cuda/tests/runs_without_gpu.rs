@@ -27,16 +27,21 @@ fn a_run_launches_and_does_nothing_else() -> Result<(), Error> {
     let layout = BatchLayout::column_major(10, 20, 20)?;
     let problem = Problem::invert::<f64>(SourceKind::Matrix, layout, layout)?
         .with_extras(Extras::none().with_determinant().with_condition())?;
-    let prepared = cuda.prepare(&problem, &Options::default())?;
-    let mut workspace = cuda.workspace(&prepared)?;
-    let (a, mut x) = (cuda.allocate_batch::<f64>(layout)?, cuda.allocate_batch::<f64>(layout)?);
-    let mut report = Report::allocate(&cuda, 10, problem.extras())?;
-    let before = fake.calls().len();
-    let source = Source::Matrix(a.view());
-    cuda.run_invert(&prepared, InvertArgs::new(&source, &mut x.view_mut(), report.view_mut()), &mut workspace)?;
-    let during = fake.calls().split_off(before);
-    assert!(during.iter().all(|call| matches!(call, Call::Launch { .. })), "{during:?}");
-    assert_eq!(launched(&fake), ["lange", "getrf", "determinant", "trtri", "getri", "lange"]);
+    for (plan, launches) in [
+        ("left-looking", vec!["lange", "getrf", "determinant", "trtri", "getri", "lange"]),
+        ("resident", vec!["lange", "getrf_getri", "lange"]),
+    ] {
+        let prepared = cuda.prepare(&problem, &Options::default().with_plan(plan))?;
+        let mut workspace = cuda.workspace(&prepared)?;
+        let (a, mut x) = (cuda.allocate_batch::<f64>(layout)?, cuda.allocate_batch::<f64>(layout)?);
+        let mut report = Report::allocate(&cuda, 10, problem.extras())?;
+        let (before, earlier) = (fake.calls().len(), launched(&fake).len());
+        let source = Source::Matrix(a.view());
+        cuda.run_invert(&prepared, InvertArgs::new(&source, &mut x.view_mut(), report.view_mut()), &mut workspace)?;
+        let during = fake.calls().split_off(before);
+        assert!(during.iter().all(|call| matches!(call, Call::Launch { .. })), "{during:?}");
+        assert_eq!(launched(&fake)[earlier..], launches);
+    }
     assert!(fake.faults().is_empty(), "{:?}", fake.faults());
     Ok(())
 }

@@ -11,8 +11,11 @@ use batchla_emulated::{Checks, Emulated, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, rows by twos.
-const NUMBERED: [&str; 2] =
-    ["left-looking:panel=5,inverse-block=3", "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5"];
+const NUMBERED: [&str; 3] = [
+    "resident:panel=4,rows=2",
+    "left-looking:panel=5,inverse-block=3",
+    "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
+];
 
 fn every_plan_gives_the_planners_bits(scalar: ScalarKind, architecture: &str, order: usize, rows_first: bool) {
     let Some(planner) = open(Emulated::new("sm_80")) else { return };

@@ -79,7 +79,8 @@ pub(super) fn recorded() -> Result<Vec<Needed>, Box<dyn Error>> {
 pub(super) fn conformance(nvrtc: &str, architecture: &'static str) -> Result<Vec<Needed>, Box<dyn Error>> {
     /// Orders that single checks use beside their scope's.
     const OWN: [usize; 5] = [4, 9, 33, 40, 200];
-    let forced = CudaPlan::NAMES.iter().skip(1).copied().chain([
+    let forced = CudaPlan::NAMES.iter().copied().chain([
+        "resident:panel=4,rows=2",
         "left-looking:panel=14,inverse-block=20",
         "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
         "left-looking:stages=0,ahead=2,panel=4",

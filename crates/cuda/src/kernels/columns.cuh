@@ -1,9 +1,6 @@
 // Block columns between memory and the panel.
 #pragma once
-#include "panel.cuh"
-
-typedef MatrixAt<BATCHLA_UNIT_ROWS_IN> Input;
-typedef MatrixAt<BATCHLA_UNIT_ROWS_OUT> Output;
+#include "team.cuh"
 
 // Every row at its place, and none where there is no matrix.
 __device__ inline void place_rows(Panel<ROWS>& panel, int order, int tid, bool live) {

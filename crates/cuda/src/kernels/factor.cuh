@@ -12,7 +12,7 @@
 // Rows are at their places; where nothing is delayed, the matrix is copied, to be worked on in the copy.
 __device__ inline void begin_factor(Input a, Output lu, Team& team, Position* origin, int order, int tid, bool live) {
     // A team that looks on takes pivot rows that nobody posts.
-    for (int e = tid; !live && e < 2 * LINE; e += THREADS) team.candidate[e / LINE][0].row[e % LINE] = zero<Scalar>();
+    for (int e = tid; !live && e < NB * LINE; e += THREADS) team.chosen(e / LINE, tid)[e % LINE] = zero<Scalar>();
     for (int i = tid; i < order; i += THREADS) {
         origin[i] = i;
         for (int j = 0; !DELAYED && live && j < order; ++j) *lu.at(i, j) = *a.at(i, j);
@@ -24,6 +24,7 @@ __device__ inline void begin_factor(Input a, Output lu, Team& team, Position* or
 // and what lies beside the range is left to others. Returns LAPACK's info; `bad`: whether an element is not finite.
 __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel, const Shared& shared, u32* pivots, int order,
                              int begin, int end, u32 info, bool& bad, bool wants_rows, int tid, bool live) {
+    if (tid == 0) team.begin();
     Position* origin = shared.origin;
     const bool one_panel = begin + NB >= end;
     for (int first = begin; first < end; first += NB) {
@@ -39,7 +40,8 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
             const UpperRows<Output> rows(lu, first, width, tid, live);
             for (int q = 0; q < first; q += NB) bad |= update_from_left(panel, team, stream, rows, shared, q, tid);
         }
-        info = getf2(panel, team, first, width, info, tid);
+        const bool works = ROWS == 0 || (tid | (LANES - 1)) + (ROWS - 1) * THREADS >= first;
+        getf2(panel, team, first, width, works, tid);
         bad |= store_panel(panel, lu, first, first, width, tid);
         if (KEEPS_DIAGONAL) {
             UNROLL for (int r = 0; r < panel.rows(); ++r) {
@@ -53,7 +55,7 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
         if (done) {
             team_sync();
         } else {
-            list_moves(panel, team.moves, first, tid);
+            list_moves(panel, team.moves, 0, first, tid);
         }
         for (int j = tid; live && j < width; j += THREADS) pivots[first + j] = team.moves.pivot[j];
         if (done) break;
@@ -80,6 +82,7 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
             team_sync();
         }
     }
+    team_sync();
     bad = team_any(bad);
-    return info;
+    return info != 0 ? info : team.info();
 }

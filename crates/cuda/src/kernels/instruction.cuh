@@ -9,27 +9,62 @@
 #define PTX_ARCH 0
 #endif
 
-// c -= a b where `condition` holds: a predicated instruction, no branch.
-__device__ inline void subtract_product_if(bool condition, float& c, float a, float b) {
+// A number of which the compiler knows nothing: what is made from it is kept, not made again wherever it is used.
+__device__ inline int opaque(int x) {
 #if PTX_ARCH > 0
-    asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f32 %0, %1, %2, %0; }" : "+f"(c) : "f"(-a), "f"(b), "r"(u32(condition)));
+    asm volatile("" : "+r"(x));
+#endif
+    return x;
+}
+
+// 1 / x for x within Range, but for the last bit; no branch. The compiler leaves it where it is written.
+__device__ inline float reciprocal(float x) {
+#if PTX_ARCH > 0
+    float r;
+    asm volatile("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    r = fused(fused(-x, r, 1.0f), r, r);
+    asm volatile("" : "+f"(r));
+    return r;
 #else
-    if (condition) c = subtract_product(c, a, b);
+    return 1.0f / x;
 #endif
 }
-__device__ inline void subtract_product_if(bool condition, double& c, double a, double b) {
+__device__ inline double reciprocal(double x) {
 #if PTX_ARCH > 0
-    asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p fma.rn.f64 %0, %1, %2, %0; }" : "+d"(c) : "d"(-a), "d"(b), "r"(u32(condition)));
+    double r;
+    asm volatile("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    const double e = fused(-x, r, 1.0);
+    r = fused(fused(e, e, e), r, r);
+    r = fused(fused(-x, r, 1.0), r, r);
+    asm volatile("" : "+d"(r));
+    return r;
 #else
-    if (condition) c = subtract_product(c, a, b);
+    return 1.0 / x;
 #endif
 }
 template <class R>
-__device__ inline void subtract_product_if(bool condition, Complex<R>& c, Complex<R> a, Complex<R> b) {
-    subtract_product_if(condition, c.re, a.re, b.re);
-    subtract_product_if(condition, c.re, -a.im, b.im);
-    subtract_product_if(condition, c.im, a.re, b.im);
-    subtract_product_if(condition, c.im, a.im, b.re);
+__device__ inline Complex<R> reciprocal(Complex<R> x) {
+    const R scale = reciprocal(fused(x.re, x.re, x.im * x.im));
+    return {x.re * scale, -x.im * scale};
+}
+
+// A divisor, with its reciprocal where that is safe. The quotient is corrected by its remainder: x / x is one, as exact
+// tests of singularity want, and tiny or huge divisors (LAPACK's sfmin rule) are divided by.
+template <class T>
+struct Divisor {
+    typedef typename Number<T>::Real R;
+    T value, reciprocal;
+
+    __device__ bool safe() const { return size(value) >= Range<R>::LEAST && size(value) < Range<R>::MOST; }
+    __device__ T by_reciprocal(T x) const {
+        const T quotient = times(x, reciprocal);
+        return add_product(quotient, subtract_product(x, quotient, value), reciprocal);
+    }
+    __device__ T into(T x) const { return safe() ? by_reciprocal(x) : divide(x, value); }
+};
+template <class T>
+__device__ inline Divisor<T> divisor(T value) {
+    return {value, reciprocal(value)};
 }
 
 // Copies one element from global to shared memory while the thread goes on. Only the thread that copied may read it, after `wait_copies`.

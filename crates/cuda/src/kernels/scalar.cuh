@@ -54,16 +54,19 @@ template <>
 struct Range<float> {
     static __device__ float infinity() { return __int_as_float(0x7f800000); }
     static __device__ float nan() { return __int_as_float(0x7fc00000); }
-    // Numbers between these have a reciprocal, and complex ones a square modulus, that neither overflows nor loses bits.
-    static constexpr float LEAST = 1.0842021724855044e-19f;  // 2^-63
-    static constexpr float MOST = 9.223372036854775808e18f;  // 2^63
+    // Numbers between these have a reciprocal, and complex ones a square modulus, that neither overflows nor loses bits. `upper_key`
+    // of these:
+    static constexpr float LEAST = 0x1p-63f;
+    static constexpr float MOST = 0x1p63f;
+    static constexpr u32 LEAST_KEY = 0x20000001, MOST_KEY = 0x5f000001;
 };
 template <>
 struct Range<double> {
     static __device__ double infinity() { return __longlong_as_double(0x7ff0000000000000ll); }
     static __device__ double nan() { return __longlong_as_double(0x7ff8000000000000ll); }
-    static constexpr double LEAST = 4.8045685884159965e-145;  // about 2^-479
-    static constexpr double MOST = 1.5606855697171e+144;      // about 2^479
+    static constexpr double LEAST = 0x1p-479;
+    static constexpr double MOST = 0x1p479;
+    static constexpr u32 LEAST_KEY = 0x22000001, MOST_KEY = 0x5de00001;
 };
 
 __device__ inline float magnitude(float x) { return fabsf(x); }
@@ -199,36 +202,16 @@ __device__ Complex<R> divide(Complex<R> a, Complex<R> b) {
     return {shifted(re, a_shift - b_shift), shifted(im, a_shift - b_shift)};
 }
 
-// 1 / x for x within Range.
+// Two words that order as the size does: NaN above infinity, infinity above the rest. The upper one is above zero for every size.
+__device__ inline u32 upper_key(float x) { return (__float_as_uint(x) & 0x7fffffffu) + 1; }
+__device__ inline u32 lower_key(float) { return 0; }
+__device__ inline u32 upper_key(double x) { return (u32(u64(__double_as_longlong(x)) >> 32) & 0x7fffffffu) + 1; }
+__device__ inline u32 lower_key(double x) { return u32(__double_as_longlong(x)); }
 template <class R>
-__device__ inline R reciprocal(R x) {
-    return R(1) / x;
+__device__ inline u32 upper_key(Complex<R> x) {
+    return upper_key(size(x));
 }
 template <class R>
-__device__ inline Complex<R> reciprocal(Complex<R> x) {
-    R scale = R(1) / fused(x.re, x.re, x.im * x.im);
-    return {x.re * scale, -x.im * scale};
+__device__ inline u32 lower_key(Complex<R> x) {
+    return lower_key(size(x));
 }
-
-// A divisor, with its reciprocal where that is safe. The quotient is corrected by its remainder: x / x is one, as exact
-// tests of singularity want, and tiny or huge divisors (LAPACK's sfmin rule) are divided by.
-template <class T>
-struct Divisor {
-    typedef typename Number<T>::Real R;
-    T value, reciprocal;
-
-    static __device__ bool safe(T value) { return size(value) >= Range<R>::LEAST && size(value) <= Range<R>::MOST; }
-    __device__ T into(T x) const {
-        if (!safe(value)) return divide(x, value);
-        T quotient = times(x, reciprocal);
-        return add_product(quotient, subtract_product(x, quotient, value), reciprocal);
-    }
-};
-template <class T>
-__device__ inline Divisor<T> divisor(T value) {
-    return {value, reciprocal(value)};
-}
-
-// A number that orders as the size does, above zero for every size: NaN above infinity, infinity above the rest.
-__device__ inline u64 order_key(float x) { return u64(__float_as_uint(x) & 0x7fffffffu) + 1; }
-__device__ inline u64 order_key(double x) { return (u64(__double_as_longlong(x)) & 0x7fffffffffffffffull) + 1; }

@@ -4,89 +4,114 @@
 
 // The row offered by one thread.
 struct Offer {
-    u64 key;
+    u32 upper, lower;
     Position place;
 };
 
-__device__ inline bool better(Offer a, Offer b) { return a.key > b.key || (a.key == b.key && a.place < b.place); }
+__device__ inline bool better(Offer a, Offer b) {
+    return a.upper > b.upper || (a.upper == b.upper && (a.lower > b.lower || (a.lower == b.lower && a.place < b.place)));
+}
 
 // A place beyond every matrix: where no row is left, each thread offers one of its own, so that still only one of a warp is chosen.
 constexpr Position NOWHERE = 1 << 30;
 
-// The best of the rows that this thread owns; key 0 where none is left.
+// The best of the rows that this thread owns; its upper key is 0 where none is left.
 template <class P>
 __device__ Offer own_offer(P& panel, int j, int k, int tid) {
-    Offer best = {0, NOWHERE + tid};
+    Offer best = {0, 0, NOWHERE + tid};
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
-        Position place = panel.place(r, tid);
-        Offer own = {place >= k ? order_key(size(panel.at(r, j, tid))) : 0, place};
-        if (place >= k && better(own, best)) best = own;
+        const Position place = panel.place(r, tid);
+        const Scalar x = panel.at(r, j, tid);
+        const Offer own = {upper_key(x), lower_key(x), place};
+        if (place >= k && (r == 0 || better(own, best))) best = own;
     }
     return best;
 }
 
-// Writes down the row that stands at `place`, with its pivot's reciprocal.
+// Writes down the row that stands at `place`.
 template <class P>
-__device__ void post_row(P& panel, Candidate& to, Offer offer, int j, int tid) {
+__device__ void post_row(P& panel, Scalar* to, Position place, int tid) {
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
-        if (panel.place(r, tid) == offer.place) {
-            UNROLL for (int c = 0; c < NB; ++c)
-                if (c >= j / Pack::LENGTH * Pack::LENGTH) to.row[c] = panel.at(r, c, tid);
+        if (panel.place(r, tid) == place) {
+            UNROLL for (int c = 0; c < NB; ++c) to[c] = panel.at(r, c, tid);
         }
     }
-    to.key = offer.key;
-    to.place = offer.place;
 }
 
-// By warps: each offers its best row before the one barrier; every thread then takes the best of those.
-template <class P>
-__device__ const Candidate& search_by_warps(P& panel, Team& team, int j, int k, int tid) {
-    Candidate* candidate = team.candidate[j & 1];
-    Offer own = own_offer(panel, j, k, tid);
-    Scalar pivot = panel.rows() > 0 ? panel.at(0, j, tid) : zero<Scalar>();
-    UNROLL for (int r = 1; r < panel.rows(); ++r)
-        if (panel.place(r, tid) == own.place) pivot = panel.at(r, j, tid);
-    Scalar inverse = reciprocal(pivot);  // before it is known whose is wanted: the division overlaps the search
+// The row chosen, and its upper key.
+struct Choice {
+    const Candidate& candidate;
+    u32 upper;
 
-    u32 high = u32(own.key >> 32), low = u32(own.key);
-    bool mine = true;
+    // Whether its reciprocal may be used: as `Divisor::safe`.
+    __device__ bool safe() const { return upper - Range<Real>::LEAST_KEY < Range<Real>::MOST_KEY - Range<Real>::LEAST_KEY; }
+};
+
+// By warps: each offers its best row before the one barrier; every thread then takes the best of those. A warp that has no rows left
+// (`works` does not hold) offers none.
+template <class P>
+__device__ Choice search_by_warps(P& panel, Election& election, int j, int k, bool works, int tid) {
+    Candidate* candidate = election.candidates(j);
+    Candidate& own_candidate = candidate[tid / LANES];
     u32 most = 0;
-    if (sizeof(Real) == 8) {
-        most = Lanes::largest(high);
-        mine = high == most;
-    }
-    if (sizeof(Real) == 4 || Lanes::several(mine)) {
-        u32 best = Lanes::largest(mine ? low : 0);
-        mine = mine && low == best;
-        most |= best;
+    if (works) {
+        const Offer own = own_offer(panel, j, k, tid);
+        Scalar pivot = panel.rows() > 0 ? panel.at(0, j, tid) : zero<Scalar>();
+        UNROLL for (int r = 1; r < panel.rows(); ++r)
+            if (panel.place(r, tid) == own.place) pivot = panel.at(r, j, tid);
+        most = Lanes::largest(own.upper);
+        const Scalar inverse = reciprocal(pivot);  // before it is known whose is wanted: the division overlaps the search
+        bool mine = own.upper == most;
         if (Lanes::several(mine)) {
-            const u32 first = Lanes::least(mine ? u32(own.place) : ~0u);
-            mine = mine && u32(own.place) == first;
+            if (sizeof(Real) == 8) {
+                const u32 low = Lanes::largest(mine ? own.lower : 0);
+                mine = mine && own.lower == low;
+            }
+            if (sizeof(Real) == 4 || Lanes::several(mine)) {
+                const u32 first = Lanes::least(mine ? u32(own.place) : ~0u);
+                mine = mine && u32(own.place) == first;
+            }
         }
-    }
-    if (mine) {
-        post_row(panel, candidate[tid / LANES], own, j, tid);
-        candidate[tid / LANES].reciprocal = inverse;
+        if (mine) {
+            post_row(panel, own_candidate.row, own.place, tid);
+            own_candidate.reciprocal = inverse;
+            own_candidate.upper = own.upper;
+            own_candidate.place = own.place;
+            if (sizeof(Real) == 8) own_candidate.lower = own.lower;
+        }
+    } else if (tid % LANES == 0) {
+        own_candidate.upper = 0;
     }
     team_sync();
+    if (WARPS == 1) return {candidate[0], most};
 
     int best = 0;
-    Offer offer = {candidate[0].key, candidate[0].place};
+    bool tie = false;
+    u32 upper = candidate[0].upper;
     UNROLL for (int w = 1; w < WARPS; ++w) {
-        Offer other = {candidate[w].key, candidate[w].place};
-        if (better(other, offer)) {
-            offer = other;
+        const u32 other = candidate[w].upper;
+        tie = other > upper ? false : tie || other == upper;
+        if (other > upper) {
+            upper = other;
             best = w;
         }
     }
-    return candidate[best];
+    if (tie) {
+        for (int w = best + 1; w < WARPS; ++w) {
+            const Candidate &a = candidate[w], &b = candidate[best];
+            if (a.upper != upper) continue;
+            const bool lower_is_more = sizeof(Real) == 8 && a.lower > b.lower, same = sizeof(Real) == 4 || a.lower == b.lower;
+            if (lower_is_more || (same && a.place < b.place)) best = w;
+        }
+    }
+    return {candidate[best], upper};
 }
 
 // By the paper's binary tree: thread t compares elements t and t + half, neighbours with neighbours; a barrier a level.
 template <class P>
-__device__ const Candidate& search_by_tree(P& panel, Team& team, int j, int k, int tid) {
+__device__ Choice search_by_tree(P& panel, Election& election, int j, int k, int tid) {
     __shared__ Offer tree[THREADS];
-    Candidate& winner = team.candidate[j & 1][0];
+    Candidate& winner = election.candidates(j)[0];
     Offer own = own_offer(panel, j, k, tid);
     tree[tid] = own;
     for (int count = THREADS; count > 1;) {
@@ -98,9 +123,11 @@ __device__ const Candidate& search_by_tree(P& panel, Team& team, int j, int k, i
     team_sync();
     Offer best = tree[0];
     if (own.place == best.place) {
-        post_row(panel, winner, best, j, tid);
+        post_row(panel, winner.row, best.place, tid);
+        if (ALL_KEPT && tid >= LANES) post_row(panel, election.chosen(j, tid), best.place, tid);
+        winner.place = best.place;
         winner.reciprocal = reciprocal(winner.row[j]);
     }
     team_sync();
-    return winner;
+    return {winner, best.upper};
 }

@@ -1,13 +1,9 @@
 // Solves from the right with a triangle, by block columns: a row of the unknown is a thread's own, in registers; the triangle's
 // block column is shared. Rows are independent, so nothing waits but for the shared block.
 #pragma once
-#include "operand.cuh"
+#include "block.cuh"
 #include "warp.cuh"
 
-constexpr int NB = BATCHLA_NB;      // columns of a block
-constexpr int ROWS = BATCHLA_ROWS;  // rows that a thread works on at once
-constexpr int PACKS = (NB + Pack::LENGTH - 1) / Pack::LENGTH;
-constexpr int LINE = (PACKS + 1) * Pack::LENGTH;  // one pack more against bank conflicts
 constexpr int AHEAD = 8;  // elements of a row fetched before they are used
 
 // `ROWS` rows of the unknown's block column, `step` apart from row `i` on.

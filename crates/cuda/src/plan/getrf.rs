@@ -4,7 +4,8 @@ use std::fmt;
 
 use batchla_core::ScalarKind;
 
-use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
+use super::resident::{election_bytes, line_bytes};
+use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
 /// On which side of a factored panel the work is done.
@@ -93,7 +94,7 @@ const fn tuned(order: usize, panel: usize, rows: usize, [ahead, stages]: [usize;
     Tuned { order, panel, rows, ahead, stages, registers }
 }
 
-/// Measured on an H200, 2026-11-21, at orders 16, 24, 40, 64, 96, 128, 190, 256 and 512, batches of 10 000 (256: 4 000, 512: 1 000); between those, as
+/// Measured on an H200, 2026-11-21, at orders 16, 24, 40, 64, 96, 128, 190, 256 and 512 (c64 also at 320 to 448), batches of 10 000 (256: 4 000, 512: 1 000); between those, as
 /// their neighbours, and beyond them, to keep registers from spilling.
 fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
@@ -123,7 +124,8 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const C64: &[Tuned] = &[
         tuned(16, 4, 1, [4, 0], 128),
         tuned(160, 8, 1, [4, 3], 128),
-        tuned(224, 12, 1, [4, 3], 128),
+        tuned(368, 12, 1, [4, 3], 128),
+        tuned(400, 8, 2, [2, 3], 168),
         tuned(512, 8, 1, [4, 3], 128),
         tuned(1024, 4, 2, [4, 2], 128),
         tuned(2048, 2, 4, [2, 2], 128),
@@ -292,13 +294,7 @@ impl GetrfPlan {
         self.stages > 0 && self.looking == Looking::Left
     }
 
-    /// Bytes of a row of a panel in shared memory.
-    fn line_bytes(&self, scalar: ScalarKind) -> usize {
-        let pack = 16 / scalar_bytes(scalar);
-        (self.panel.div_ceil(pack) + 1) * 16
-    }
-
-    /// What depends on the order: `Shared` of `panel.cuh`.
+    /// What depends on the order: `Shared` of `team.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         let places = order.next_multiple_of(self.threads) * 4;
         let (elements, positions) = match self.rows {
@@ -307,7 +303,7 @@ impl GetrfPlan {
         };
         let lines = if self.keeps_diagonal() { order.next_multiple_of(self.panel) } else { 0 };
         let elements = (elements * scalar_bytes(scalar)).next_multiple_of(16);
-        self.teams * (elements + lines * self.line_bytes(scalar) + positions.next_multiple_of(16))
+        self.teams * (elements + lines * line_bytes(scalar, self.panel) + positions.next_multiple_of(16))
     }
 
     /// All shared memory of a block.
@@ -315,19 +311,15 @@ impl GetrfPlan {
         self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
     }
 
-    /// What does not depend on the order: `Team` of `panel.cuh`, and the tree of a search.
+    /// What does not depend on the order: `Team` of `team.cuh`, and the tree of a search.
     fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
-        let line = self.line_bytes(scalar);
-        let candidate = ((line + scalar_bytes(scalar)).next_multiple_of(8) + 12).next_multiple_of(16);
+        let line = line_bytes(scalar, self.panel);
         let lines = if self.keeps_diagonal() { 2 * self.panel + 1 } else { 3 * self.panel };
-        let team = lines * line + 2 * self.threads.div_ceil(WARP) * candidate + 5 * self.panel * 4 + 4;
-        let tree = if self.search == Search::Tree { self.threads * 16 } else { 0 };
+        let team = election_bytes(scalar, self.panel, self.threads) + lines * line;
+        let tree = if self.search == Search::Tree { self.threads * 12 } else { 0 };
         self.teams * team.next_multiple_of(16) + tree
     }
 }
-
-/// Shared memory that a block has without asking.
-const STATIC_SHARED_BYTES: usize = 48 << 10;
 
 impl fmt::Display for GetrfPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

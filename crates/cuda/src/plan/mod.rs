@@ -4,6 +4,7 @@ mod getrf;
 mod getri;
 mod getrs;
 mod request;
+mod resident;
 mod specification;
 
 use std::fmt;
@@ -14,12 +15,14 @@ pub use self::getrf::{GetrfPlan, Interchange, Looking, Search, Steps};
 pub use self::getri::{Correction, GetriPlan, Resources};
 pub use self::getrs::GetrsPlan;
 pub(crate) use self::request::Request;
+pub use self::resident::ResidentPlan;
 use crate::limits::Limits;
 
 /// How the CUDA backend computes a problem: a part for each routine that the problem needs.
 ///
 /// Plans are chosen by the type, the order, the layouts and the GPU, never by the batch's size. A plan is forced by name, with
-/// numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. Forced or not, every plan computes each
+/// numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, and is
+/// `left-looking` beyond. Forced or not, every plan computes each
 /// element by the same sequence of roundings, so all have one `arithmetic` a scalar type and give the same bits.
 ///
 /// ```
@@ -38,7 +41,9 @@ pub struct CudaPlan {
     scalar: ScalarKind,
     order: usize,
     arithmetic: String,
-    /// The factorisation, where the problem starts from matrices.
+    /// The factorisation, or all of an inversion, where the problem starts from matrices and these stay on chip.
+    pub resident: Option<ResidentPlan>,
+    /// The factorisation, where the problem starts from matrices that do not.
     pub getrf: Option<GetrfPlan>,
     /// The inversion from factors.
     pub getri: Option<GetriPlan>,
@@ -49,6 +54,7 @@ pub struct CudaPlan {
 /// A family of plans that can be forced by name, and what it stands for.
 pub(crate) struct Family {
     pub(crate) name: &'static str,
+    resident: bool,
     looking: Looking,
     interchange: Interchange,
     search: Search,
@@ -68,6 +74,7 @@ pub(crate) struct Stepwise {
 
 const LEFT_LOOKING: Family = Family {
     name: "left-looking",
+    resident: false,
     looking: Looking::Left,
     interchange: Interchange::Delayed,
     search: Search::Warps,
@@ -81,9 +88,12 @@ const fn multi_kernel(name: &'static str, interchange: Interchange, steps: Stepw
     Family { name, looking: Looking::Right, interchange, steps: Some(steps), ..LEFT_LOOKING }
 }
 
-/// The first is the planner's; the others are there to be compared with it and are never chosen by themselves.
-const FAMILIES: [Family; 14] = [
+const RESIDENT: Family = Family { name: "resident", resident: true, ..LEFT_LOOKING };
+
+/// The first two are the planner's; the others are there to be compared with them and are never chosen by themselves.
+const FAMILIES: [Family; 15] = [
     LEFT_LOOKING,
+    RESIDENT,
     Family { name: "shared-panel", shared_panel: true, ..LEFT_LOOKING },
     Family { name: "tree-search", shared_panel: true, search: Search::Tree, ..LEFT_LOOKING },
     Family { name: "interchange-serial", interchange: Interchange::Serial, ..LEFT_LOOKING },
@@ -116,8 +126,8 @@ const FAMILIES: [Family; 14] = [
 ];
 
 impl CudaPlan {
-    /// The names by which families of plans are forced; the first is the planner's choice.
-    pub const NAMES: [&'static str; 14] = {
+    /// The names by which families of plans are forced; the planner chooses between the first two.
+    pub const NAMES: [&'static str; 15] = {
         let mut names = [""; FAMILIES.len()];
         let mut i = 0;
         while i < names.len() {
@@ -133,7 +143,8 @@ impl CudaPlan {
     /// [`ErrorKind::Unsupported`](batchla_core::ErrorKind::Unsupported) with the [`Rejection`] as its source where there is no plan of the
     /// name, a number of its is out of range, or the GPU has too little shared memory for the order.
     pub fn choose(problem: &Problem, options: &Options, limits: &Limits) -> Result<Self, Error> {
-        let wanted = options.plan.as_deref().unwrap_or(LEFT_LOOKING.name);
+        let own = if ResidentPlan::is_best(problem, limits) { &RESIDENT } else { &LEFT_LOOKING };
+        let wanted = options.plan.as_deref().unwrap_or(own.name);
         let refuse = |reason: String| Rejection { plan: wanted.to_owned(), reason }.into_error(problem);
         let request = Request::parse(wanted).map_err(refuse)?;
         let family = FAMILIES
@@ -145,11 +156,15 @@ impl CudaPlan {
             return Err(refuse(format!("orders go up to {MOST_ROWS}")));
         }
         let from_matrices = problem.source() != SourceKind::Factors;
-        let getrf = from_matrices
+        let resident =
+            if family.resident { ResidentPlan::choose(&request, problem, limits).map_err(refuse)? } else { None };
+        // What does not stay on chip is left-looking.
+        let family = if family.resident && resident.is_none() { &LEFT_LOOKING } else { family };
+        let getrf = (from_matrices && resident.is_none())
             .then(|| GetrfPlan::choose(family, &request, scalar, order, limits))
             .transpose()
             .map_err(refuse)?;
-        let getri = (problem.operation() == Operation::Invert)
+        let getri = (problem.operation() == Operation::Invert && resident.is_none())
             .then(|| GetriPlan::choose(family, &request, problem, limits))
             .transpose()
             .map_err(refuse)?;
@@ -157,12 +172,26 @@ impl CudaPlan {
             .then(|| GetrsPlan::choose(scalar, order, problem.right_hand_sides(), limits))
             .transpose()
             .map_err(refuse)?;
-        Ok(Self { name: family.name, scalar, order, arithmetic: format!("cuda-fused-{scalar}"), getrf, getri, getrs })
+        Ok(Self {
+            name: family.name,
+            scalar,
+            order,
+            arithmetic: format!("cuda-fused-{scalar}"),
+            resident,
+            getrf,
+            getri,
+            getrs,
+        })
     }
 
     /// The order of the matrices.
     pub fn order(&self) -> usize {
         self.order
+    }
+
+    /// Whether one launch inverts, from matrices to inverses.
+    pub(crate) fn inverts_on_chip(&self) -> bool {
+        self.resident.as_ref().is_some_and(|plan| plan.inverts)
     }
 
     /// The scalar type.
@@ -182,6 +211,9 @@ pub(crate) fn scalar_bytes(scalar: ScalarKind) -> usize {
         ScalarKind::C64 => 16,
     }
 }
+
+/// Shared memory that a block has without asking.
+const STATIC_SHARED_BYTES: usize = 48 << 10;
 
 /// Threads of a warp.
 pub(crate) const WARP: usize = 32;
@@ -211,6 +243,9 @@ impl Plan for CudaPlan {
 impl fmt::Display for CudaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} n={} ({})", self.name, self.scalar, self.order, self.arithmetic)?;
+        if let Some(resident) = &self.resident {
+            write!(f, "; {resident}")?;
+        }
         if let Some(getrf) = &self.getrf {
             write!(f, "; getrf {getrf}")?;
         }

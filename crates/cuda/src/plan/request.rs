@@ -1,7 +1,7 @@
 //! A plan by name, with numbers of the caller's: `left-looking:panel=16,threads=128`.
 
 /// What was asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Request<'a> {
     pub(crate) name: &'a str,
     numbers: Vec<(&'a str, usize)>,

@@ -2,7 +2,7 @@
 
 use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
 
-use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, Interchange, Looking, Search};
+use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, Interchange, Looking, ResidentPlan, Search};
 use crate::kernel::source::{KernelSource, Specification};
 use crate::kernels;
 
@@ -12,10 +12,13 @@ impl CudaPlan {
         let (operation, from_factors) = (problem.operation(), problem.source() == SourceKind::Factors);
         let plain = |source, entry| specification(source, entry, self.scalar());
         let mut all = Vec::new();
+        // Only a factorisation leaves its factors with the caller; others have theirs in the workspace, column-major.
+        let to_caller = operation == Operation::Factorize || self.inverts_on_chip();
+        let unit = (unit_rows(problem.a()), !to_caller || unit_rows(problem.out()));
+        if let Some(resident) = &self.resident {
+            all.push(resident_specification(resident, self.scalar(), unit));
+        }
         if let Some(getrf) = &self.getrf {
-            // Only a factorisation leaves its factors with the caller; others have theirs in the workspace, column-major.
-            let unit_out = operation != Operation::Factorize || unit_rows(problem.out());
-            let unit = (unit_rows(problem.a()), unit_out);
             match &getrf.steps {
                 None => all.push(getrf_specification(kernels::GETRF, "getrf", getrf, self.scalar(), unit)),
                 Some(steps) => {
@@ -48,7 +51,7 @@ impl CudaPlan {
         if self.getrs.is_some() || (from_factors && operation == Operation::Determinant) {
             all.push(plain(kernels::OUTCOME, "spread"));
         }
-        if problem.extras().determinant {
+        if problem.extras().determinant && !self.inverts_on_chip() {
             all.push(plain(kernels::DET, "determinant"));
         }
         if problem.extras().condition {
@@ -72,6 +75,19 @@ fn specification(source: KernelSource, entry: &str, scalar: ScalarKind) -> Speci
     };
     // Products are fused where the source says so, and nowhere else: the bits are the source's.
     Specification::new(source, entry).define("BATCHLA_SCALAR", scalar).option("--fmad=false")
+}
+
+fn resident_specification(plan: &ResidentPlan, scalar: ScalarKind, (unit_in, unit_out): (bool, bool)) -> Specification {
+    let (source, entry) =
+        if plan.inverts { (kernels::GETRF_GETRI, "getrf_getri") } else { (kernels::GETRF_RESIDENT, "getrf") };
+    specification(source, entry, scalar)
+        .define("BATCHLA_NB", plan.panel)
+        .define("BATCHLA_THREADS", plan.threads)
+        .define("BATCHLA_ROWS", plan.rows)
+        .define("BATCHLA_TEAMS", plan.teams)
+        .define("BATCHLA_BLOCKS", plan.blocks)
+        .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
+        .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }
 
 fn getrf_specification(

@@ -40,6 +40,13 @@ fn every_family_serves_every_order_type_and_architecture() {
                 for name in CudaPlan::NAMES {
                     let problem = problem(scalar, Operation::Invert, SourceKind::Matrix, order, 10);
                     let plan = choose(&problem, Some(name), architecture).unwrap();
+                    if let Some(resident) = &plan.resident {
+                        assert!(name == "resident" && resident.inverts && plan.getri.is_none(), "{plan}");
+                        assert!(resident.rows * resident.threads >= order, "{plan}");
+                        assert!(resident.threads * resident.teams <= limits.threads_per_block as usize, "{plan}");
+                        assert!(resident.dynamic_shared_bytes <= limits.shared_bytes_per_block as usize, "{plan}");
+                        continue;
+                    }
                     let (getrf, getri) = (plan.getrf.clone().unwrap(), plan.getri.clone().unwrap());
                     assert!(getrf.rows == 0 || getrf.rows * getrf.threads >= order, "{plan}");
                     assert!(getrf.threads * getrf.teams <= limits.threads_per_block as usize, "{plan}");
@@ -69,8 +76,24 @@ fn the_planner_never_chooses_a_plan_made_for_comparison() {
     for order in [1, 33, 190, 3000] {
         let plan =
             choose(&problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, order, 1), None, "sm_90").unwrap();
-        assert_eq!(plan.name(), "left-looking");
+        assert_eq!(plan.name(), if order <= 33 { "resident" } else { "left-looking" });
     }
+}
+
+#[test]
+fn what_does_not_fit_on_chip_is_left_looking() {
+    let of = |order, source| {
+        let problem = problem(ScalarKind::C64, Operation::Factorize, source, order, 1);
+        choose(&problem, Some("resident"), "sm_90").unwrap()
+    };
+    assert!(of(119, SourceKind::Matrix).resident.is_some());
+    assert_eq!(of(121, SourceKind::Matrix).name(), "left-looking");
+    let error = choose(
+        &problem(ScalarKind::F32, Operation::Invert, SourceKind::Matrix, 8, 1),
+        Some("resident:panel=6"),
+        "sm_90",
+    );
+    assert!(error.unwrap_err().to_string().contains("panels of 6 columns"));
 }
 
 #[test]
@@ -113,7 +136,7 @@ fn a_plan_prints_as_one_line_with_its_numbers() {
 fn each_problem_names_its_kernels_once() {
     for (operation, source, wanted) in [
         (Operation::Factorize, SourceKind::Matrix, vec!["getrf"]),
-        (Operation::Invert, SourceKind::Matrix, vec!["getrf", "trtri", "getri"]),
+        (Operation::Invert, SourceKind::Matrix, vec!["getrf_getri"]),
         (Operation::Invert, SourceKind::Factors, vec!["permutation", "trtri", "getri"]),
         (Operation::Solve, SourceKind::Matrix, vec!["getrf", "getrs", "fill_failed", "spread"]),
         (Operation::Solve, SourceKind::Factors, vec!["permutation", "getrs", "fill_failed", "spread"]),

@@ -1,0 +1,58 @@
+// det A = sign * exp(log_abs), from the diagonal of U and the exchanges. Sums are taken in a fixed order.
+#pragma once
+#include "operand.cuh"
+#include "warp.cuh"
+
+__device__ inline void store_parts(Real* to, Real x) { to[0] = x; }
+__device__ inline void store_parts(Real* to, Complex<Real> x) {
+    to[0] = x.re;
+    to[1] = x.im;
+}
+
+__device__ inline float modulus(float x) { return fabsf(x); }
+__device__ inline double modulus(double x) { return fabs(x); }
+__device__ inline float modulus(Complex<float> x) { return hypotf(x.re, x.im); }
+__device__ inline double modulus(Complex<double> x) { return hypot(x.re, x.im); }
+__device__ inline float logarithm(float x) { return logf(x); }
+__device__ inline double logarithm(double x) { return log(x); }
+template <class R>
+__device__ inline R of_modulus_one(R x, R modulus) {
+    return x / modulus;
+}
+template <class R>
+__device__ inline Complex<R> of_modulus_one(Complex<R> x, R modulus) {
+    return {x.re / modulus, x.im / modulus};
+}
+
+// By one warp: the parts of the sign, then the logarithm. Phases are brought back to modulus one after each product. `diagonal(k)` is that of U,
+// `exchanged(k)` whether row k was exchanged; nothing is read of a matrix that failed.
+template <class Diagonal, class Exchanged>
+__device__ void tell_determinant(Diagonal diagonal, Exchanged exchanged, u32 word, Real* result, int order, int lane) {
+    Scalar sign = one<Scalar>();
+    Real log_abs = 0;
+    for (int k = lane; word == 0 && k < order; k += WARP) {
+        const Scalar u = diagonal(k);
+        const Real size = modulus(u);
+        const Scalar phase = of_modulus_one(u, size);
+        sign = times(sign, exchanged(k) ? negative(phase) : phase);
+        sign = of_modulus_one(sign, modulus(sign));
+        log_abs += logarithm(size);
+    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        sign = times(sign, Warp::exchange(sign, distance));
+        sign = of_modulus_one(sign, modulus(sign));
+    }
+    log_abs = Warp::sum(log_abs);
+    if (word == NOT_FINITE) {
+        sign = not_a_number<Scalar>();
+        log_abs = Range<Real>::nan();
+    } else if (word != 0) {
+        sign = zero<Scalar>();
+        log_abs = -Range<Real>::infinity();
+    }
+    if (lane == 0) {
+        constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
+        store_parts(result, sign);
+        result[PARTS] = log_abs;
+    }
+}
