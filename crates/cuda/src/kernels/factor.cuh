@@ -55,7 +55,7 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
         if (done) {
             team_sync();
         } else {
-            list_moves(panel, team.moves, 0, first, tid);
+            list_moves(panel, team.moves, first, tid);
         }
         for (int j = tid; live && j < width; j += THREADS) pivots[first + j] = team.moves.pivot[j];
         if (done) break;

@@ -68,6 +68,7 @@ __device__ inline bool solve_lower(const Chip& chip, Output result, int order, i
                     if (wanted) *result.at(i, chip.origin[first + c]) = rows.element[r][c];
                 }
         }
+        team_sync();  // threads beyond the last row take it for their own
     }
     return bad;
 }

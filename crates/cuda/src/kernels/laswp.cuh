@@ -9,13 +9,13 @@ __device__ inline void list_move(Moves& moves, Position from, Position to) {
     moves.to[at] = to;
 }
 
-// Lists the rows that the panel's exchanges move, at most two a column. The panel's first row is row `top`.
+// Lists the rows that the panel's exchanges move, at most two a column.
 template <class P>
-__device__ void list_moves(P& panel, Moves& moves, int top, int first, int tid) {
+__device__ void list_moves(P& panel, Moves& moves, int first, int tid) {
     if (tid == 0) moves.count = 0;
     team_sync();
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
-        const int i = top + tid + r * THREADS;
+        const int i = tid + r * THREADS;
         if (i >= first && panel.place(r, tid) >= 0 && panel.place(r, tid) != i) list_move(moves, i, panel.place(r, tid));
     }
     team_sync();

@@ -39,17 +39,28 @@ const fn tuned(order: usize, panel: usize, rows: usize, registers: usize) -> Tun
     Tuned { order, panel, rows, registers }
 }
 
-/// Beyond the last row, left-looking plans are faster. Measured on an H200, 2026-11-21, beside those.
+/// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, beside those, at orders 2, 4, 6, 8, 12 and 16 (batches of
+/// 100 000), 20 to 33 by fours, 40 to 64 by eights, 80, 96 and 128 (batches of 10 000).
 fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
-    const F32: &[Tuned] = &[tuned(16, 8, 1, 96), tuned(32, 8, 1, 128), tuned(64, 8, 2, 128)];
-    const F64: &[Tuned] = &[tuned(16, 8, 1, 96), tuned(32, 8, 1, 128), tuned(64, 8, 1, 168)];
-    const C32: &[Tuned] = &[tuned(16, 8, 1, 96), tuned(32, 8, 1, 128), tuned(64, 8, 1, 168)];
-    const C64: &[Tuned] = &[tuned(16, 4, 1, 128), tuned(32, 4, 1, 128), tuned(48, 4, 1, 168)];
+    const F32: &[Tuned] = &[tuned(16, 8, 1, 80), tuned(32, 8, 1, 96), tuned(64, 8, 2, 128), tuned(112, 8, 1, 128)];
+    const F32_INVERSE: &[Tuned] = &[tuned(16, 8, 1, 80), tuned(64, 8, 2, 128), tuned(128, 8, 1, 128)];
+    const F64: &[Tuned] = &[tuned(12, 4, 1, 96), tuned(32, 8, 1, 96), tuned(64, 8, 2, 168), tuned(80, 8, 1, 168)];
+    const F64_INVERSE: &[Tuned] =
+        &[tuned(12, 4, 1, 96), tuned(32, 8, 1, 128), tuned(56, 8, 2, 168), tuned(96, 8, 1, 168)];
+    const C32: &[Tuned] = &[tuned(16, 4, 1, 96), tuned(32, 4, 1, 128), tuned(64, 8, 2, 168), tuned(80, 8, 1, 128)];
+    const C32_INVERSE: &[Tuned] =
+        &[tuned(16, 4, 1, 96), tuned(32, 4, 1, 128), tuned(56, 4, 1, 96), tuned(80, 8, 1, 168)];
+    const C64: &[Tuned] = &[tuned(16, 4, 1, 128), tuned(32, 4, 1, 96), tuned(40, 4, 2, 168)];
+    const C64_INVERSE: &[Tuned] = &[tuned(32, 4, 1, 128), tuned(40, 4, 2, 168), tuned(64, 4, 1, 168)];
     match (scalar, inverts) {
-        (ScalarKind::F32, _) => F32,
-        (ScalarKind::F64, _) => F64,
-        (ScalarKind::C32, _) => C32,
-        (ScalarKind::C64, _) => C64,
+        (ScalarKind::F32, false) => F32,
+        (ScalarKind::F32, true) => F32_INVERSE,
+        (ScalarKind::F64, false) => F64,
+        (ScalarKind::F64, true) => F64_INVERSE,
+        (ScalarKind::C32, false) => C32,
+        (ScalarKind::C32, true) => C32_INVERSE,
+        (ScalarKind::C64, false) => C64,
+        (ScalarKind::C64, true) => C64_INVERSE,
     }
 }
 
@@ -76,8 +87,8 @@ impl ResidentPlan {
         let most = limits.threads_per_block as usize;
         let rows = request.number_or("rows", 1..=8, own.rows.max(order.div_ceil(most)))?;
         let lines = order.div_ceil(rows);
-        let threads = if lines <= WARP { lines.next_power_of_two().max(4) } else { lines.next_multiple_of(WARP) };
-        let threads = request.number_or("threads", 4..=most, threads)?;
+        let threads = if lines <= WARP { lines.next_power_of_two() } else { lines.next_multiple_of(WARP) };
+        let threads = request.number_or("threads", 1..=most, threads)?;
         let whole = threads.is_multiple_of(WARP) || (threads < WARP && threads.is_power_of_two());
         if !whole || threads * rows < order || threads > most {
             return Err(format!(
@@ -86,7 +97,7 @@ impl ResidentPlan {
             ));
         }
         let pack = 16 / scalar_bytes(scalar);
-        let panel = request.number_or("panel", 1..=64, own.panel)?;
+        let panel = request.number_or("panel", 1..=64, own.panel.min(order.next_multiple_of(pack).max(pack)))?;
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
