@@ -80,7 +80,7 @@ impl Mutant {
             kind.map_or_else(|| text.clone(), |&kind| kind.to_owned())
         };
         if let Suite(name) = self.shown {
-            let verdict = check::<f64, _>(planted, name, &SCOPE, &Options::default());
+            let verdict = check::<f64, _>(planted, name, &SCOPE, &Options::default().with_plan(self.plan));
             return if verdict.is_err() { name.to_owned() } else { "nothing".to_owned() };
         }
         match self.trial().run(planted, sound) {
@@ -129,13 +129,13 @@ macro_rules! mutants {
 mutants! {
     // Barriers.
     no_barrier_after_the_warps_have_posted_their_rows {
-        file: "search.cuh", from: "    team_sync();\n\n    int best = 0;", to: "    int best = 0;", shown: Check("uninitialised memory"),
+        file: "search.cuh", from: "    team_sync();\n    if (WARPS", to: "    if (WARPS", shown: Check("uninitialised memory"),
     }
     a_pivot_row_is_overwritten_while_others_still_read_the_last {
-        file: "search.cuh", from: "team.candidate[j & 1];", to: "team.candidate[0];", shown: Check("race"),
+        file: "panel.cuh", from: "candidate[ALL_KEPT ? j : j & 1];", to: "candidate[0];", shown: Check("race"),
     }
     the_tree_goes_on_before_its_winner_has_posted {
-        file: "search.cuh", from: "    team_sync();\n    return winner;", to: "    return winner;", plan: "tree-search",
+        file: "search.cuh", from: "    team_sync();\n    return {winner", to: "    return {winner", plan: "tree-search",
         shown: Check("uninitialised memory"),
     }
     no_barrier_between_levels_of_the_tree {
@@ -201,15 +201,15 @@ mutants! {
 
     // Pivots and permutations.
     of_equal_pivots_the_last_is_taken {
-        file: "search.cuh", from: "a.key == b.key && a.place < b.place", to: "a.key == b.key && a.place > b.place", plan: "tree-search",
+        file: "search.cuh", from: "a.lower == b.lower && a.place < b.place", to: "a.lower == b.lower && a.place > b.place", plan: "tree-search",
         shown: Results,
     }
     nan_below_the_diagonal_is_unseen {
-        file: "scalar.cuh", from: "return (u64(__double_as_longlong(x)) & 0x7fffffffffffffffull) + 1;",
-        to: "return x == x ? (u64(__double_as_longlong(x)) & 0x7fffffffffffffffull) + 1 : 1;", shown: Results,
+        file: "scalar.cuh", from: "return (u32(u64(__double_as_longlong(x)) >> 32) & 0x7fffffffu) + 1;",
+        to: "return x == x ? (u32(u64(__double_as_longlong(x)) >> 32) & 0x7fffffffu) + 1 : 1;", shown: Results,
     }
     the_panels_edge_is_off_by_one {
-        file: "getf2.cuh", from: "const bool below = place > k;", to: "const bool below = place >= k;", shown: Results,
+        file: "getf2.cuh", from: "if (j >= 0 && j < width) {", to: "if (j > 0 && j < width) {", shown: Results,
     }
     origins_of_rows_grow_stale {
         file: "factor.cuh", from: "origin[team.moves.to[tid + s * THREADS]] = moved[s];", to: ";", shown: Results,
@@ -219,7 +219,42 @@ mutants! {
         shown: Results,
     }
     an_exchange_does_not_turn_the_sign {
-        file: "det.cu", from: "? phase : negative(phase)", to: "? phase : phase", step: Step::Determinant, shown: Results,
+        file: "det.cuh", from: "? negative(phase) : phase", to: "? phase : phase", step: Step::Determinant, shown: Results,
+    }
+
+    equal_pivots_of_two_warps_are_not_compared {
+        file: "search.cuh", from: "if (tie) {", to: "if (false) {", order: 48, shown: Results,
+    }
+    origins_of_rows_on_chip_grow_stale {
+        file: "crout.cuh", from: "origin[moves.to[j]] = gone[s];", to: ";", plan: "resident", step: Step::All, shown: Results,
+    }
+    a_matrix_has_the_outcome_of_its_neighbour {
+        file: "getrf_getri.cu", from: "Warp::broadcast(word, mate * LANES)", to: "Warp::broadcast(word, 0)", order: 7, plan: "resident",
+        step: Step::All, shown: Results,
+    }
+
+    // On chip.
+    rows_on_chip_are_exchanged_before_the_panel_is_there {
+        file: "crout.cuh", from: "wait_copies<0>();\n        team_sync();", to: "wait_copies<0>();", plan: "resident",
+        shown: Check("uninitialised memory"),
+    }
+    rows_of_u_are_finished_before_all_are_exchanged {
+        file: "crout.cuh", from: "            team_sync();\n            bad |= finish_rows", to: "            bad |= finish_rows", plan: "resident",
+        shown: Check("race"),
+    }
+    a_block_of_u_is_overwritten_while_others_still_read {
+        file: "getrf_getri.cu", from: "        team_sync();  // all have read what is overwritten\n        if (top", to: "        if (top",
+        plan: "resident", step: Step::All, shown: Check("race"),
+    }
+    a_sum_is_taken_in_another_order {
+        file: "resident.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident", step: Step::All, shown: Results,
+    }
+    what_lies_left_of_the_diagonal_counts {
+        file: "resident.cuh", from: "if (Masked && k + p", to: "if (false && k + p", plan: "resident", step: Step::All, shown: Results,
+    }
+    a_row_that_leaves_the_panel_is_not_listed {
+        file: "crout.cuh", from: "if (to >= 0 && i < first + width)", to: "if (to > first && i < first + width)", plan: "resident",
+        shown: Check("uninitialised memory"),
     }
 
     // Addresses.
@@ -253,7 +288,7 @@ mutants! {
         plan: "multi-kernel-two-level:width=8,together=2", shown: Results,
     }
     places_lie_beyond_the_shared_memory {
-        file: "panel.cuh", from: "place = origin + padded;", to: "place = origin + 2 * padded;", plan: "shared-panel",
+        file: "team.cuh", from: "place = origin + padded;", to: "place = origin + 2 * padded;", plan: "shared-panel",
         shown: Check("out of bounds"),
     }
     one_line_of_the_triangle_is_not_shared {
@@ -282,7 +317,7 @@ mutants! {
         step: Step::Solve(Transpose::None), shown: Results,
     }
     a_subnormal_pivot_is_multiplied_with_its_reciprocal {
-        file: "scalar.cuh", from: "if (!safe(value)) return divide(x, value);", to: "",
+        file: "getf2.cuh", from: "if (choice.safe()) {", to: "if (true) {",
         shown: Suite("extremes_of_the_range_keep_the_contract"),
     }
     order_zero_leaves_the_last_outcomes {
