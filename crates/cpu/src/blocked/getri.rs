@@ -154,16 +154,21 @@ fn solve_vectors<L: Lanes, const R: usize, const C: usize>(
     i: usize,
     j: usize,
 ) {
-    let mut sum = load::<L, R, C>(x, ld, i, 0);
+    // The products are summed before the difference, as LAPACK's are: where growth cancels, one by one loses it.
+    let mut sum = [[L::zero(); R]; C];
     let factors = Factors { a: after, b: Some(l), row: j + C, ld };
     subtract::<L, R, C, true>(&mut sum, x, factors, (0, n - j - C), i, 0);
+    let mut done = load::<L, R, C>(x, ld, i, 0);
     for c in (0..C).rev() {
         for k in (c + 1..C).rev() {
             let weight = spread(&l[c * ld..], j + k);
             for r in 0..R {
-                sum[c][r] = sum[c][r].minus_product(sum[k][r], weight);
+                sum[c][r] = sum[c][r].minus_product(done[k][r], weight);
             }
         }
+        for r in 0..R {
+            done[c][r] = done[c][r].plus(sum[c][r]);
+        }
     }
-    store(x, ld, i, 0, sum);
+    store(x, ld, i, 0, done);
 }

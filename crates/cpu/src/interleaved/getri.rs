@@ -151,17 +151,22 @@ fn solve_rows<L: Lanes, const R: usize, const C: usize>(
     i: usize,
     j: usize,
 ) {
-    let mut sum = load::<L, R, C>(x, i, ld);
+    // The products are summed before the difference, as LAPACK's are: where growth cancels, one by one loses it.
+    let mut sum = [[L::zero(); R]; C];
     subtract::<L, R, C, true>(&mut sum, |k| rows(after, i + k * ld), part(l, ld, 0, j + C..n));
+    let mut done = load::<L, R, C>(x, i, ld);
     for c in (0..C).rev() {
         for k in (c + 1..C).rev() {
             let l = l[j + k + c * ld];
             for r in 0..R {
-                sum[c][r] = sum[c][r].minus_product(sum[k][r], l);
+                sum[c][r] = sum[c][r].minus_product(done[k][r], l);
             }
         }
+        for r in 0..R {
+            done[c][r] = done[c][r].plus(sum[c][r]);
+        }
     }
-    store(x, i, ld, sum);
+    store(x, i, ld, done);
 }
 
 /// Makes exchange `k` in the columns, in `R` rows from `i` on, lane by lane.

@@ -87,10 +87,12 @@ pub(super) fn invert<L: Lanes, const N: usize>(a: &mut [L], exchanges: &[u32]) {
         for i in j + 1..N {
             m[j][i] = L::zero();
         }
-        for k in (j + 1..N).rev() {
-            for i in 0..N {
-                m[j][i] = m[j][i].minus_product(m[k][i], l[k]);
+        for i in 0..N {
+            let mut sum = L::zero();
+            for k in (j + 1..N).rev() {
+                sum = sum.minus_product(m[k][i], l[k]);
             }
+            m[j][i] = m[j][i].plus(sum);
         }
     });
     for_literals!(N, k, [3, 2, 1, 0], {

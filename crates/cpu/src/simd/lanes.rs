@@ -38,6 +38,8 @@ pub trait Lanes: Copy + Send + Sync + 'static {
 
     /// `x` in every lane.
     fn splat(x: Self::Number) -> Self;
+    /// Sum.
+    fn plus(self, other: Self) -> Self;
     /// Product: of complex numbers by two fused multiply-adds.
     fn times(self, other: Self) -> Self;
     /// `self - l u`: two steps a part of complex numbers, `l.re u` first, every product fused with the difference.
@@ -164,6 +166,10 @@ where
         Self(V::splat(x))
     }
     #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self(self.0.add(other.0))
+    }
+    #[inline(always)]
     fn times(self, other: Self) -> Self {
         Self(self.0.mul(other.0))
     }
@@ -265,6 +271,10 @@ where
     #[inline(always)]
     fn splat(x: Complex<V::Real>) -> Self {
         Self { re: V::splat(x.re), im: V::splat(x.im) }
+    }
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self { re: self.re.add(other.re), im: self.im.add(other.im) }
     }
     #[inline(always)]
     fn times(self, other: Self) -> Self {
