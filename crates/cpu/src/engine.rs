@@ -4,7 +4,7 @@ use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
 
 use crate::backend::CpuScalar;
 use crate::blocked::{self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
-use crate::interleaved::{self, Getrf, Getri, Getrs, Pack, Unpack};
+use crate::interleaved::{self, Getrf, Getri, Getrs, Pack, Stretch, Unpack};
 use crate::routines::Spoiled;
 use crate::simd::{InstructionSet, MOST_LANES};
 
@@ -90,6 +90,11 @@ impl Engine {
             Kind::Interleaved => T::pack(self.set, Pack { from, to }),
             Kind::Blocked => T::pack_columns(self.set, PackColumns { from: from[0], to, ld: self.ld }),
         }
+    }
+
+    /// Factors or inverts as many whole groups of a plain stretch as are regular, in one go; gives their number of matrices.
+    pub(crate) fn run_plain<T: CpuScalar>(&self, stretch: Stretch<'_, T>) -> usize {
+        if self.kind == Kind::Interleaved { T::stretch(self.set, stretch) } else { 0 }
     }
 
     /// Hands matrices over.

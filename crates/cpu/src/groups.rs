@@ -1,13 +1,16 @@
 //! Operations on groups: matrices are taken over, one a lane, computed together, and handed over one by one.
 
-use batchla_core::{BatchRef, Determinant, HostMemory, MatrixMut, MatrixRef, Outcome, Scalar, Source, Transpose};
+use batchla_core::{
+    BatchRef, Determinant, HostMemory, MatrixMut, MatrixRef, Operation, Outcome, Prepared, Scalar, Source, Transpose,
+};
 use num_traits::Float;
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
 use crate::engine::Engine;
 use crate::group::Group;
+use crate::interleaved::Stretch;
 use crate::lu::serving;
-use crate::parallel::{Results, Together};
+use crate::parallel::{Plain, Results, Together};
 use crate::scratch::Threads;
 use crate::simd::MOST_LANES;
 
@@ -42,10 +45,13 @@ impl Cpu {
         results: Results<'_, T>,
         finish: impl Fn(FactoredGroup<'_, T>, Aside<'_, T>, Together<'_, T>) + Sync,
     ) {
-        let transpose = prepared.transpose();
+        let (operation, transpose) = (prepared.problem().operation(), prepared.transpose());
         self.for_each(prepared, threads, results, |scratch, mut results| {
-            while let Some(together) = results.next_together(engine.lanes()) {
+            loop {
                 let Group { a, x, aside, exchanges } = &mut scratch.group;
+                let done = run_plain(engine, operation, source, &mut results, (a, aside, exchanges));
+                results.pass_over(done);
+                let Some(together) = results.next_together(engine.lanes()) else { break };
                 let factored = factor(engine, source, &together, (a, exchanges), transpose);
                 finish(factored, Aside { x, columns: aside }, together);
             }
@@ -79,6 +85,34 @@ impl Cpu {
             }
         });
     }
+}
+
+/// Does what can be done without a look at single matrices; gives for how many of them.
+fn run_plain<T: CpuScalar>(
+    engine: Engine,
+    operation: Operation,
+    source: &Source<'_, T, HostMemory>,
+    results: &mut Results<'_, T>,
+    (a, aside, exchanges): (&mut [T], &mut [T], &mut [u32]),
+) -> usize {
+    let invert = operation == Operation::Invert;
+    if !invert && operation != Operation::Factorize {
+        return 0;
+    }
+    let Some(Plain { first, matrices: to, pivots, outcomes }) = results.plain() else { return 0 };
+    let area = engine.order() * engine.order();
+    let from = match source {
+        Source::InPlace => None,
+        Source::Matrix(a) if a.layout().is_plain() => {
+            let Some(from) = a.dense_slice().and_then(|all| all.get(first * area..)?.get(..to.len())) else { return 0 };
+            Some(from)
+        }
+        _ => return 0,
+    };
+    let exchanges = if invert { exchanges } else { pivots };
+    let done = engine.run_plain(Stretch { order: engine.order(), from, to, exchanges, invert, a, aside });
+    outcomes[..done].fill(Outcome::Regular.to_word());
+    done
 }
 
 /// Takes over and factors the matrices that belong to some results.

@@ -50,7 +50,35 @@ pub(crate) struct Together<'a, T: Scalar> {
     pub(crate) conditions: Option<&'a mut [T::Real]>,
 }
 
+/// The results of a stretch of a batch as memory.
+pub(crate) struct Plain<'a, T> {
+    /// The first one's place in the batch.
+    pub(crate) first: usize,
+    /// Matrices, one after another, column by column.
+    pub(crate) matrices: &'a mut [T],
+    /// The exchanges, one matrix after another; empty where they are not wanted.
+    pub(crate) pivots: &'a mut [u32],
+    /// The outcomes' words.
+    pub(crate) outcomes: &'a mut [u32],
+}
+
 impl<'a, T: Scalar> Results<'a, T> {
+    /// What is left, if the matrices lie in the plainest of ways, and neither determinants nor condition numbers are wanted.
+    pub(crate) fn plain(&mut self) -> Option<Plain<'_, T>> {
+        let more = self.determinants.is_some() || self.conditions.is_some();
+        let matrices = self.matrices.as_mut().filter(|_| !more)?.plain_slice()?;
+        Some(Plain { first: self.first, matrices, pivots: self.pivots, outcomes: self.outcomes })
+    }
+
+    /// Passes over plain results that are written.
+    pub(crate) fn pass_over(&mut self, count: usize) {
+        if let (Some(last), Some(matrices)) = (count.checked_sub(1), &mut self.matrices) {
+            matrices.nth(last);
+        }
+        self.first += count;
+        let _written = (self.pivots.split_off_mut(..count * self.order), self.outcomes.split_off_mut(..count));
+    }
+
     /// The next `most` at most, unless there are none.
     pub(crate) fn next_together(&mut self, most: usize) -> Option<Together<'a, T>> {
         let (first, count) = (self.first, most.min(self.outcomes.len()));

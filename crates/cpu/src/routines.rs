@@ -3,7 +3,7 @@
 use batchla_core::{Complex, Scalar};
 
 use crate::blocked::{BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
-use crate::interleaved::{Getrf, Getri, Getrs, Pack, Unpack};
+use crate::interleaved::{Getrf, Getri, Getrs, Pack, Stretch, Unpack};
 use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work, dispatch};
 
 macro_rules! routines {
@@ -37,6 +37,8 @@ routines! {
     getri(Getri<'_, Self>) -> ();
     /// Solves in every lane.
     getrs(Getrs<'_, Self>) -> ();
+    /// Factors or inverts matrices one after another; gives how many.
+    stretch(Stretch<'_, Self>) -> usize;
     /// Takes one matrix over.
     pack_columns(PackColumns<'_, '_, Self>) -> ();
     /// Hands one matrix over.

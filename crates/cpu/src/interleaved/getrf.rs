@@ -37,13 +37,7 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
         let a = L::from_numbers_mut(a);
         let mut zero_pivots = L::count(n);
         if n <= WHOLE {
-            let exchanges = &mut exchanges[..n * L::COUNT];
-            match n {
-                2 => tiny::factor::<L, 2>(a, exchanges, &mut zero_pivots),
-                3 => tiny::factor::<L, 3>(a, exchanges, &mut zero_pivots),
-                4 => tiny::factor::<L, 4>(a, exchanges, &mut zero_pivots),
-                _ => factor_whole(a, n, exchanges, &mut zero_pivots),
-            }
+            factor_small(a, n, &mut exchanges[..n * L::COUNT], &mut zero_pivots);
         } else {
             let ld = leading_dimension(n);
             for left in (0..n).step_by(PANEL) {
@@ -120,7 +114,18 @@ pub(super) fn larger<L: Lanes>(
     (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
 }
 
-/// Factors small matrices.
+/// Factors matrices that are one panel.
+#[inline(always)]
+pub(super) fn factor_small<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+    match n {
+        2 => tiny::factor::<L, 2>(a, exchanges, zero_pivots),
+        3 => tiny::factor::<L, 3>(a, exchanges, zero_pivots),
+        4 => tiny::factor::<L, 4>(a, exchanges, zero_pivots),
+        _ => factor_whole(a, n, exchanges, zero_pivots),
+    }
+}
+
+/// The same without a copy in registers.
 #[inline(always)]
 fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
     for k in 0..n {

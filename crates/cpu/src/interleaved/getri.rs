@@ -25,34 +25,39 @@ impl<T: Scalar> Work<T> for Getri<'_, T> {
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) {
         let Self { a, aside, order: n, exchanges } = self;
-        let (a, aside) = (L::from_numbers_mut(a), L::from_numbers_mut(aside));
-        match n {
-            2 => return tiny::invert::<L, 2>(a, exchanges),
-            3 => return tiny::invert::<L, 3>(a, exchanges),
-            4 => return tiny::invert::<L, 4>(a, exchanges),
-            _ => {}
-        }
-        let ld = leading_dimension(n);
-        let whole = n / COLUMNS * COLUMNS;
-        for j in (0..whole).step_by(COLUMNS) {
-            invert_upper::<L, COLUMNS>(a, ld, j);
-        }
-        for j in whole..n {
-            invert_upper::<L, 1>(a, ld, j);
-        }
-        for j in (whole..n).rev() {
-            solve_lower::<L, 1>(a, aside, (n, ld), j);
-        }
-        for j in (0..whole).step_by(COLUMNS).rev() {
-            solve_lower::<L, COLUMNS>(a, aside, (n, ld), j);
-        }
-        for k in (0..n).rev() {
-            if n - k <= 2 * L::COUNT {
-                let index = index_of::<L>(exchanges, n, k);
-                for_columns!(0..n, |i, R| choose_column::<L, R>(a, (n, ld), k, i, index));
-            } else {
-                for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, (n, ld), k, i, exchanges));
-            }
+        invert(L::from_numbers_mut(a), L::from_numbers_mut(aside), n, exchanges);
+    }
+}
+
+/// Inverts the factored matrices of a group.
+#[inline(always)]
+pub(super) fn invert<L: Lanes>(a: &mut [L], aside: &mut [L], n: usize, exchanges: &[u32]) {
+    match n {
+        2 => return tiny::invert::<L, 2>(a, exchanges),
+        3 => return tiny::invert::<L, 3>(a, exchanges),
+        4 => return tiny::invert::<L, 4>(a, exchanges),
+        _ => {}
+    }
+    let ld = leading_dimension(n);
+    let whole = n / COLUMNS * COLUMNS;
+    for j in (0..whole).step_by(COLUMNS) {
+        invert_upper::<L, COLUMNS>(a, ld, j);
+    }
+    for j in whole..n {
+        invert_upper::<L, 1>(a, ld, j);
+    }
+    for j in (whole..n).rev() {
+        solve_lower::<L, 1>(a, aside, (n, ld), j);
+    }
+    for j in (0..whole).step_by(COLUMNS).rev() {
+        solve_lower::<L, COLUMNS>(a, aside, (n, ld), j);
+    }
+    for k in (0..n).rev() {
+        if n - k <= 2 * L::COUNT {
+            let index = index_of::<L>(exchanges, n, k);
+            for_columns!(0..n, |i, R| choose_column::<L, R>(a, (n, ld), k, i, index));
+        } else {
+            for_columns!(0..n, |i, R| exchange_columns::<L, R>(a, (n, ld), k, i, exchanges));
         }
     }
 }

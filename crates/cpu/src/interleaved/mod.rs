@@ -10,6 +10,7 @@ mod getrf;
 mod getri;
 mod getrs;
 mod pack;
+mod stretch;
 mod tile;
 mod tiny;
 
@@ -17,6 +18,7 @@ pub(crate) use self::getrf::Getrf;
 pub(crate) use self::getri::Getri;
 pub(crate) use self::getrs::Getrs;
 pub(crate) use self::pack::{Pack, Unpack};
+pub(crate) use self::stretch::Stretch;
 
 /// Columns to set aside for an inversion.
 pub(crate) use self::tile::COLUMNS;
