@@ -97,12 +97,14 @@ impl Engine {
         if self.kind == Kind::Interleaved { T::stretch(self.set, stretch) } else { 0 }
     }
 
-    /// Hands matrices over.
-    pub(crate) fn unpack<T: CpuScalar>(&self, from: &[T], to: &mut [Option<MatrixMut<'_, T>>]) {
+    /// Hands matrices over; gives those that are not finite, bit by bit.
+    pub(crate) fn unpack<T: CpuScalar>(&self, from: &[T], to: &mut [Option<MatrixMut<'_, T>>]) -> u32 {
         match (self.kind, to) {
             (Kind::Interleaved, to) => T::unpack(self.set, Unpack { from, to }),
-            (Kind::Blocked, [Some(to), ..]) => T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to }),
-            _ => {}
+            (Kind::Blocked, [Some(to), ..]) => {
+                u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to }) != 0)
+            }
+            _ => 0,
         }
     }
 

@@ -52,7 +52,7 @@ impl Cpu {
                 let done = run_plain(engine, operation, source, &mut results, (a, aside, exchanges));
                 results.pass_over(done);
                 let Some(together) = results.next_together(engine.lanes()) else { break };
-                let factored = factor(engine, source, &together, (a, exchanges), transpose);
+                let factored = factor(engine, operation, source, &together, (a, exchanges), transpose);
                 finish(factored, Aside { x, columns: aside }, together);
             }
         });
@@ -78,7 +78,7 @@ impl Cpu {
             conditions: None,
         };
         let place = (&mut shared.a[..], &mut shared.exchanges[..]);
-        let lu = factor(engine, source, &nothing, place, transpose);
+        let lu = factor(engine, Operation::Solve, source, &nothing, place, transpose);
         self.for_each(prepared, threads, results, |scratch, mut results| {
             while let Some(together) = results.next_together(engine.lanes()) {
                 lu.solve(&mut scratch.group.x, b, transpose, together);
@@ -118,6 +118,7 @@ fn run_plain<T: CpuScalar>(
 /// Takes over and factors the matrices that belong to some results.
 fn factor<'a, T: CpuScalar>(
     engine: Engine,
+    operation: Operation,
     source: &Source<'_, T, HostMemory>,
     together: &Together<'_, T>,
     (a, exchanges): (&'a mut [T], &'a mut [u32]),
@@ -151,7 +152,10 @@ fn factor<'a, T: CpuScalar>(
         }
     }
     group.exchanges = exchanges;
-    spoil(&mut group.outcomes, engine.spoiled(group.a), |_| true);
+    // Factors that are but handed over are looked at then.
+    if operation != Operation::Factorize || together.determinants.is_some() {
+        spoil(&mut group.outcomes, engine.spoiled(group.a), |_| true);
+    }
     engine.before_getrs(group.a, transpose);
     group
 }
@@ -189,9 +193,10 @@ fn one_norm<T: Scalar>(a: MatrixRef<'_, T>) -> T::Real {
 
 impl<T: CpuScalar> FactoredGroup<'_, T> {
     /// Writes factors, exchanges and reports.
-    pub(crate) fn unpack_factors(&self, mut to: Together<'_, T>) {
+    pub(crate) fn unpack_factors(mut self, mut to: Together<'_, T>) {
         to.pivots.copy_from_slice(&self.exchanges[..to.pivots.len()]);
-        self.engine.unpack(self.a, &mut to.matrices[..to.count]);
+        let spoiled = self.engine.unpack(self.a, &mut to.matrices[..to.count]);
+        spoil(&mut self.outcomes, spoiled, |_| true);
         self.report(&mut to);
     }
 
@@ -211,8 +216,8 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
         let engine = self.engine;
         engine.getri(self.a, aside.columns, self.exchanges);
         let mut outcomes = self.outcomes;
-        spoil(&mut outcomes, engine.spoiled(self.a), Outcome::is_regular);
-        engine.unpack(self.a, &mut to.matrices[..to.count]);
+        let spoiled = engine.unpack(self.a, &mut to.matrices[..to.count]);
+        spoil(&mut outcomes, spoiled, Outcome::is_regular);
         conclude(&outcomes, &mut to);
         for (lane, condition) in to.conditions.iter_mut().flat_map(|all| all.iter_mut()).enumerate() {
             let norms = self.norms.zip(to.matrices[lane].as_ref());
@@ -241,8 +246,8 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
         engine.pack(&given[..lanes], x);
         engine.getrs(self.a, x, self.exchanges, transpose);
         let mut outcomes = self.outcomes;
-        spoil(&mut outcomes, engine.spoiled(x), Outcome::is_regular);
-        engine.unpack(x, &mut to.matrices[..to.count]);
+        let spoiled = engine.unpack(x, &mut to.matrices[..to.count]);
+        spoil(&mut outcomes, spoiled, Outcome::is_regular);
         conclude(&outcomes, &mut to);
     }
 

@@ -19,7 +19,7 @@
 //! | 3 | who works on which matrices? | `parallel.rs` |
 //! | 4 | which steps make up an operation? | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`; of the plans of our own, `groups.rs` |
 //! | 5 | which routines, in how much memory? | `engine.rs`, `group.rs`; compiled once, `routines.rs` |
-//! | 6 | how is a group computed, a matrix a lane? | `interleaved/` |
+//! | 6 | how is a group computed, a matrix a lane? | `interleaved/`; the smallest, many groups at a time, `interleaved/stretch.rs` |
 //! | | how is one matrix computed, by tiles? | `blocked/` |
 //! | | on which vectors? | `simd/`: [`InstructionSet`] |
 //! | | by faer's products? | `getrf.rs`, `getri.rs`, `getrs.rs`, on `level3.rs` (faer) and `vector.rs` |

@@ -29,8 +29,8 @@ macro_rules! routines {
 routines! {
     /// Takes matrices over, one a lane.
     pack(Pack<'_, '_, Self>) -> ();
-    /// Hands matrices over, one a lane.
-    unpack(Unpack<'_, '_, Self>) -> ();
+    /// Hands matrices over, one a lane; tells lanes that are not finite.
+    unpack(Unpack<'_, '_, Self>) -> u32;
     /// Factors in every lane; gives the column of the first zero pivot of each.
     getrf(Getrf<'_, Self>) -> [u32; MOST_LANES];
     /// Inverts in every lane.
@@ -41,8 +41,8 @@ routines! {
     stretch(Stretch<'_, Self>) -> usize;
     /// Takes one matrix over.
     pack_columns(PackColumns<'_, '_, Self>) -> ();
-    /// Hands one matrix over.
-    unpack_columns(UnpackColumns<'_, '_, Self>) -> ();
+    /// Hands one matrix over; tells whether it is not finite.
+    unpack_columns(UnpackColumns<'_, '_, Self>) -> u32;
     /// Factors one matrix; gives the column of the first zero pivot.
     blocked_getrf(BlockedGetrf<'_, Self>) -> u32;
     /// Inverts one matrix.
@@ -66,20 +66,44 @@ impl<T: Scalar> Work<T> for Spoiled<'_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> u32 {
+        let mut sums = Sums::<L>::default();
+        sums.add(L::as_vectors(L::from_numbers(self.a)));
+        sums.spoiled()
+    }
+}
+
+/// Zero in every lane, made NaN by numbers that are not finite. Several side by side, so that none waits for the one before.
+#[derive(Debug)]
+pub(crate) struct Sums<L: Lanes>([L::Vector; 4]);
+
+impl<L: Lanes> Default for Sums<L> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self([L::Vector::splat(num_traits::zero()); 4])
+    }
+}
+
+impl<L: Lanes> Sums<L> {
+    /// Looks at vectors.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, vectors: &[L::Vector]) {
         let zero = L::Vector::splat(num_traits::zero());
-        let mut sums = [zero; 4];
-        let (fours, rest) = L::from_numbers(self.a).as_chunks::<4>();
+        let (fours, rest) = vectors.as_chunks::<4>();
         for four in fours {
-            for (sum, x) in sums.iter_mut().zip(four) {
-                *sum = x.spoil(*sum);
+            for (sum, x) in self.0.iter_mut().zip(four) {
+                *sum = x.mul_add(zero, *sum);
             }
         }
         for x in rest {
-            sums[0] = x.spoil(sums[0]);
+            self.0[0] = x.mul_add(zero, self.0[0]);
         }
-        let sum = sums[0].add(sums[1]).add(sums[2]).add(sums[3]);
-        let mut lanes = [num_traits::one(); MOST_LANES];
-        sum.store(&mut lanes);
-        (0..L::COUNT).filter(|&lane| lanes[lane] != num_traits::zero()).fold(0, |bits, lane| bits | 1 << lane)
+    }
+
+    /// The lanes that saw something that is not finite, bit by bit.
+    #[inline(always)]
+    pub(crate) fn spoiled(&self) -> u32 {
+        let [a, b, c, d] = self.0;
+        let sum = a.add(b).add(c.add(d));
+        !L::Vector::bits(sum.equals(L::Vector::splat(num_traits::zero()))) & (u32::MAX >> (32 - L::COUNT))
     }
 }

@@ -5,7 +5,7 @@ use batchla_core::Scalar;
 use super::COLUMNS;
 use super::tile::{Factors, lanes_after, number, spread, subtract_product};
 use crate::scalar::reciprocal;
-use crate::simd::{Lanes, Vector, Work};
+use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
 /// Factors the matrix of order `exchanges.len()`.
 pub struct BlockedGetrf<'a, T> {
@@ -54,9 +54,25 @@ impl Matrix {
         for panel in 1..=order.div_ceil(width) {
             let (first, end) = ((panel - 1) * width, order.min(panel * width));
             self.factor_panel(&mut a[first * ld..end * ld], first, &mut exchanges[first..end]);
-            exchange_rows(&mut a[..first * ld], ld, first, &exchanges[first..end]);
+            // The blocks that this panel ends become one: the left half is behind by the exchanges of the right one.
+            for level in 0..panel.trailing_zeros() {
+                let (left, middle) = ((panel - (2 << level)) * width, (panel - (1 << level)) * width);
+                exchange_rows(&mut a[left * ld..middle * ld], ld, middle, &exchanges[middle..end]);
+            }
             let applied = width << panel.trailing_zeros();
             self.apply(a, end - applied.min(end), end, order.min(end + applied), exchanges);
+        }
+        let mut blocks = order.div_ceil(width);
+        blocks &= blocks - 1;
+        while blocks > 0 {
+            let left = blocks & (blocks - 1);
+            exchange_rows(
+                &mut a[left * width * ld..blocks * width * ld],
+                ld,
+                blocks * width,
+                &exchanges[blocks * width..],
+            );
+            blocks = left;
         }
     }
 
@@ -83,7 +99,7 @@ impl Matrix {
             let row = top + k;
             let p = largest(&a[k * ld..k * ld + vectors], row);
             exchanges[k] = p as u32;
-            exchange_rows(a, ld, row, &exchanges[k..=k]);
+            exchange_two(a, ld, row, p);
             let (done, right) = a.split_at_mut((k + 1) * ld);
             let column = &mut done[k * ld..k * ld + vectors];
             let pivot = number(column, row);
@@ -140,14 +156,29 @@ fn largest<L: Lanes>(column: &[L], row: usize) -> usize {
     }
     let largest = best.most();
     if largest > num_traits::zero() {
-        let candidates = best.equals(L::Vector::splat(largest));
-        let never = zero.sub(L::count(column.len() * L::COUNT));
-        let index = zero.sub(L::Vector::splat(L::Vector::select(candidates, index, never).most()));
-        let mut rows = [0; crate::simd::MOST_LANES];
-        index.store_counts(&mut rows);
-        first * L::COUNT + rows[0] as usize
+        let mut rows = [0; MOST_LANES];
+        zero.sub(index).store_counts(&mut rows);
+        let mut candidates = L::Vector::bits(best.equals(L::Vector::splat(largest)));
+        let mut least = u32::MAX;
+        // One, as a rule.
+        while candidates != 0 {
+            least = least.min(rows[candidates.trailing_zeros() as usize % MOST_LANES]);
+            candidates &= candidates - 1;
+        }
+        first * L::COUNT + least as usize
     } else {
         row
+    }
+}
+
+/// Exchanges two rows, vector by vector: a load of a vector would wait for the store of a lane.
+#[inline(always)]
+fn exchange_two<L: Lanes>(a: &mut [L], ld: usize, i: usize, p: usize) {
+    let (here, there) = (L::Vector::lane_mask(i % L::COUNT), L::Vector::lane_mask(p % L::COUNT));
+    for column in a.chunks_exact_mut(ld) {
+        let (x, y) = (spread(column, i), spread(column, p));
+        column[i / L::COUNT] = L::select(here, y, column[i / L::COUNT]);
+        column[p / L::COUNT] = L::select(there, x, column[p / L::COUNT]);
     }
 }
 
@@ -156,13 +187,19 @@ fn largest<L: Lanes>(column: &[L], row: usize) -> usize {
 pub(super) fn exchange_rows<L: Lanes>(a: &mut [L], ld: usize, top: usize, exchanges: &[u32]) {
     let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
     let place = |i: usize| i / L::COUNT * (L::PARTS * L::COUNT) + i % L::COUNT;
-    for (k, &p) in exchanges.iter().enumerate() {
-        let (i, p) = (place(top + k), place(p as usize));
-        if i != p {
-            for column in reals.chunks_exact_mut(ld * L::PARTS * L::COUNT) {
-                column.swap(i, p);
-                if L::PARTS == 2 {
-                    column.swap(i + L::COUNT, p + L::COUNT);
+    let column = ld * L::PARTS * L::COUNT;
+    // Few columns at a time, which stay in the cache; more than one, or an exchange would wait for the one before.
+    for columns in reals.chunks_mut(COLUMNS * column) {
+        for (k, &p) in exchanges.iter().enumerate() {
+            let (i, p) = (place(top + k), place(p as usize));
+            if i != p {
+                // Looked at here, not in every column.
+                assert!(i.max(p) + (L::PARTS - 1) * L::COUNT < column);
+                for column in columns.chunks_exact_mut(column) {
+                    column.swap(i, p);
+                    if L::PARTS == 2 {
+                        column.swap(i + L::COUNT, p + L::COUNT);
+                    }
                 }
             }
         }
@@ -177,31 +214,60 @@ fn solve_unit_lower<L: Lanes>(l: &[L], b: &mut [L], ld: usize, top: usize, depth
         let i = (top + start) / L::COUNT;
         let factors = Factors { a: l, b: None, row: top, ld };
         subtract_product(b, factors, start, (i, i + 1), width);
-        let mut columns = b.chunks_exact_mut(4 * ld);
-        for four in &mut columns {
-            solve_vector::<L, 4>(&l[start * ld..], four, ld, i);
+        let mut columns = b.chunks_exact_mut(L::COUNT * ld);
+        for square in &mut columns {
+            solve_square(&l[start * ld..], square, ld, i);
         }
         for column in columns.into_remainder().chunks_exact_mut(ld) {
-            solve_vector::<L, 1>(&l[start * ld..], column, ld, i);
+            solve_vector(&l[start * ld..], column, ld, i);
         }
     }
 }
 
-/// The triangle within vector `i`, for `C` columns.
+/// The triangle within vector `i`, for as many columns as it has lanes: with rows in vectors, none waits for a lane of another.
 #[inline(always)]
-fn solve_vector<L: Lanes, const C: usize>(l: &[L], b: &mut [L], ld: usize, i: usize) {
-    let mut x = [L::zero(); C];
-    for c in 0..C {
-        x[c] = b[i + c * ld];
+fn solve_square<L: Lanes>(l: &[L], b: &mut [L], ld: usize, i: usize) {
+    let mut rows = [L::zero(); MOST_LANES];
+    let rows = &mut rows[..L::COUNT];
+    for c in 0..L::COUNT {
+        rows[c] = b[i + c * ld];
     }
+    transpose(rows);
     for k in 0..L::COUNT {
-        let (l, after) = (l[k * ld + i], lanes_after::<L>(k));
-        for c in 0..C {
-            let known = spread(&x[c..=c], k);
-            x[c] = L::select(after, x[c].minus_product(l, known), x[c]);
+        let (known, column) = (rows[k], std::slice::from_ref(&l[k * ld + i]));
+        for r in k + 1..L::COUNT {
+            rows[r] = rows[r].minus_product(spread(column, r), known);
         }
     }
-    for c in 0..C {
-        b[i + c * ld] = x[c];
+    transpose(rows);
+    for c in 0..L::COUNT {
+        b[i + c * ld] = rows[c];
     }
+}
+
+/// Vector `r` takes lane `r` of every vector.
+#[inline(always)]
+fn transpose<L: Lanes>(square: &mut [L]) {
+    let parts = L::as_vectors_mut(square);
+    for part in 0..L::PARTS {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+        for r in 0..L::COUNT {
+            block.as_mut()[r] = parts[r * L::PARTS + part];
+        }
+        let block = L::Vector::transpose(block);
+        for r in 0..L::COUNT {
+            parts[r * L::PARTS + part] = block.as_ref()[r];
+        }
+    }
+}
+
+/// The same for one column.
+#[inline(always)]
+fn solve_vector<L: Lanes>(l: &[L], b: &mut [L], ld: usize, i: usize) {
+    let mut x = b[i];
+    for k in 0..L::COUNT {
+        let next = x.minus_product(l[k * ld + i], spread(std::slice::from_ref(&x), k));
+        x = L::select(lanes_after::<L>(k), next, x);
+    }
+    b[i] = x;
 }

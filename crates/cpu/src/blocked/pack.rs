@@ -2,6 +2,7 @@
 
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
+use crate::routines::Sums;
 use crate::simd::{Lanes, Work};
 
 /// Takes a matrix over.
@@ -51,14 +52,17 @@ pub struct UnpackColumns<'a, 'b, T: Scalar> {
 }
 
 impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
-    type Output = ();
+    /// Not zero where something is not finite.
+    type Output = u32;
 
     #[inline(always)]
-    fn run<L: Lanes<Number = T>>(self) {
+    fn run<L: Lanes<Number = T>>(self) -> u32 {
+        let mut sums = Sums::<L>::default();
         let Self { from, ld, to } = self;
         let (from, ld, rows) = (L::from_numbers(from), ld / L::COUNT, to.rows());
         for j in 0..to.cols() {
             let from = &from[j * ld..(j + 1) * ld];
+            sums.add(L::as_vectors(&from[..rows.div_ceil(L::COUNT)]));
             if let Some(column) = to.column_mut(j) {
                 let (parts, rest) = L::reals_mut(column).split_at_mut(rows / L::COUNT * (L::PARTS * L::COUNT));
                 for (x, part) in from.iter().zip(parts.chunks_exact_mut(L::PARTS * L::COUNT)) {
@@ -73,5 +77,6 @@ impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
                 }
             }
         }
+        sums.spoiled()
     }
 }

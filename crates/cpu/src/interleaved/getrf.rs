@@ -16,7 +16,7 @@ use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 /// Columns of a panel.
 const PANEL: usize = 2 * COLUMNS;
 
-/// The largest order that is one panel, and the most rows that are exchanged by choosing between them in every lane.
+/// The largest order that is one panel.
 const WHOLE: usize = 16;
 
 /// Factors the matrices of a group.
@@ -36,29 +36,7 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
         let Self { a, order: n, exchanges } = self;
         let a = L::from_numbers_mut(a);
         let mut zero_pivots = L::count(n);
-        if n <= WHOLE {
-            factor_small(a, n, &mut exchanges[..n * L::COUNT], &mut zero_pivots);
-        } else {
-            let ld = leading_dimension(n);
-            for left in (0..n).step_by(PANEL) {
-                let panel = left..n.min(left + PANEL);
-                for k in 0..left {
-                    for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k, j, exchanges));
-                }
-                for_columns!(panel.clone(), |j, C| update::<L, C>(a, (n, ld), left, j));
-                for k in panel.clone() {
-                    let index = largest::<L>(&a[k * ld..k * ld + n], k);
-                    note::<L>(index, exchanges, n, k);
-                    if n - k <= WHOLE {
-                        for_columns!(0..panel.end, |j, C| choose_row::<L, C>(a, (n, ld), k, j, index));
-                    } else {
-                        for_columns!(0..panel.end, |j, C| exchange_rows::<L, C>(a, (n, ld), k, j, exchanges));
-                    }
-                    scale(&mut a[k * ld..k * ld + n], k, &mut zero_pivots);
-                    for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
-                }
-            }
-        }
+        factor(a, n, exchanges, &mut zero_pivots);
         let mut result = [0; MOST_LANES];
         zero_pivots.store_counts(&mut result);
         result
@@ -114,27 +92,74 @@ pub(super) fn larger<L: Lanes>(
     (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
 }
 
-/// Factors matrices that are one panel.
+/// Factors the matrices of a group.
 #[inline(always)]
-pub(super) fn factor_small<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+pub(super) fn factor<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
     match n {
-        2 => tiny::factor::<L, 2>(a, exchanges, zero_pivots),
-        3 => tiny::factor::<L, 3>(a, exchanges, zero_pivots),
-        4 => tiny::factor::<L, 4>(a, exchanges, zero_pivots),
-        _ => factor_whole(a, n, exchanges, zero_pivots),
+        2 => tiny::factor::<L, 2>(a, &mut exchanges[..2 * L::COUNT], zero_pivots),
+        3 => tiny::factor::<L, 3>(a, &mut exchanges[..3 * L::COUNT], zero_pivots),
+        4 => tiny::factor::<L, 4>(a, &mut exchanges[..4 * L::COUNT], zero_pivots),
+        0..=WHOLE => {
+            for k in 0..n {
+                let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+                note::<L>(index, exchanges, n, k);
+                choose_and_scale(a, (n, n), (k, index), 0..n, zero_pivots);
+            }
+        }
+        _ => {
+            let shape = (n, leading_dimension(n));
+            for left in (0..n).step_by(PANEL) {
+                let panel = left..n.min(left + PANEL);
+                for k in 0..left {
+                    for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
+                }
+                for_columns!(panel.clone(), |j, C| update::<L, C>(a, shape, left, j));
+                factor_panel(a, shape, panel.clone(), exchanges, zero_pivots);
+                for k in panel.filter(|_| n - left > WHOLE) {
+                    for_columns!(0..left, |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
+                }
+            }
+        }
     }
 }
 
-/// The same without a copy in registers.
+/// Factors the columns of a panel, to which those on the left are applied.
 #[inline(always)]
-fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
-    for k in 0..n {
-        let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+fn factor_panel<L: Lanes>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    panel: Range<usize>,
+    exchanges: &mut [u32],
+    zero_pivots: &mut L::Vector,
+) {
+    for k in panel.clone() {
+        let index = largest::<L>(&a[k * ld..k * ld + n], k);
         note::<L>(index, exchanges, n, k);
-        for_columns!(0..k + 1, |j, C| choose_row::<L, C>(a, (n, n), k, j, index));
-        scale(&mut a[k * n..(k + 1) * n], k, zero_pivots);
-        for_columns!(k + 1..n, |j, C| choose_and_eliminate::<L, C>(a, n, k, j, index));
+        // Few rows are chosen from. With many, exchanges lane by lane are faster, although vectors wait for them.
+        if n - k <= WHOLE.max(2 * L::COUNT) {
+            // Columns on the left wait for the panel's end, unless choosing is faster there too.
+            let first = if n - panel.start <= WHOLE { 0 } else { panel.start };
+            choose_and_scale(a, (n, ld), (k, index), first..panel.end, zero_pivots);
+        } else {
+            for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k..k + 1, j, exchanges));
+            scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
+            for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
+        }
     }
+}
+
+/// Makes exchange `k` in some columns by looking at every row, and eliminates column `k` from those on its right.
+#[inline(always)]
+fn choose_and_scale<L: Lanes>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    (k, index): (usize, L::Vector),
+    columns: Range<usize>,
+    zero_pivots: &mut L::Vector,
+) {
+    for_columns!(columns.start..k + 1, |j, C| choose_row::<L, C>(a, (n, ld), k, j, index));
+    scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
+    for_columns!(k + 1..columns.end, |j, C| choose_and_eliminate::<L, C>(a, (n, ld), k, j, index));
 }
 
 /// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
@@ -159,11 +184,17 @@ fn choose_row<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), k:
 
 /// The same, and eliminates column `k`, which is exchanged and scaled.
 #[inline(always)]
-fn choose_and_eliminate<L: Lanes, const C: usize>(a: &mut [L], n: usize, k: usize, j: usize, index: L::Vector) {
+fn choose_and_eliminate<L: Lanes, const C: usize>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    k: usize,
+    j: usize,
+    index: L::Vector,
+) {
     let one = L::count(1);
-    let (left, right) = a.split_at_mut(j * n);
-    let l = &left[k * n..][..n];
-    let mut a = Columns::<L, C>::new(right, n, 0);
+    let (left, right) = a.split_at_mut(j * ld);
+    let l = &left[k * ld..][..n];
+    let mut a = Columns::<L, C>::new(right, ld, 0);
     let old = a.row(k);
     let (mut new, mut row) = (old, L::count(k));
     for i in k + 1..n {
@@ -197,29 +228,34 @@ pub(super) fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, 
     }
 }
 
-/// Makes exchange `k` in the rows of `C` columns from `j` on, lane by lane.
+/// Makes some exchanges in the rows of `C` columns from `j` on, lane by lane.
 #[inline(always)]
 pub(super) fn exchange_rows<L: Lanes, const C: usize>(
     a: &mut [L],
     (n, ld): (usize, usize),
-    k: usize,
+    steps: impl Iterator<Item = usize>,
     j: usize,
     exchanges: &[u32],
 ) {
-    let mut a = Columns::<L, C>::new(a, ld, j);
-    let old = a.row(k);
-    let mut new = old;
-    for (lane, &p) in exchanges[k..].iter().step_by(n).take(L::COUNT).enumerate() {
-        let (p, here) = (p as usize, L::Vector::lane_mask(lane));
-        let x = a.row(p);
-        for c in 0..C {
-            new[c] = L::select(here, x[c], new[c]);
-            // SAFETY: below n and C; `row` has looked.
-            unsafe { a.get_mut(p, c) }.copy_lane(lane, &old[c]);
+    // Numbers, not vectors: a load of a vector would wait for the store of a lane.
+    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(&mut a[j * ld..][..C * ld]));
+    let row = L::PARTS * L::COUNT;
+    for k in steps {
+        for (lane, &p) in exchanges[k..].iter().step_by(n).take(L::COUNT).enumerate() {
+            let (here, there) = (k * row + lane, p as usize * row + lane);
+            assert!(k < ld && (p as usize) < ld);
+            for c in 0..C {
+                for part in 0..L::PARTS {
+                    let at = c * ld * row + part * L::COUNT;
+                    // SAFETY: both rows of column `c` exist.
+                    unsafe {
+                        let (x, y) = (*reals.get_unchecked(at + here), *reals.get_unchecked(at + there));
+                        (*reals.get_unchecked_mut(at + here), *reals.get_unchecked_mut(at + there)) = (y, x);
+                    }
+                }
+            }
         }
     }
-    // Last: a lane whose exchange is none has written its old element.
-    a.set_row(k, new);
 }
 
 /// Divides what is below row `k` by the pivot there, and notes where that is zero.

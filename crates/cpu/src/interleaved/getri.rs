@@ -183,17 +183,15 @@ fn exchange_columns<L: Lanes, const R: usize>(
     i: usize,
     exchanges: &[u32],
 ) {
-    let old = rows::<L, R>(a, i + k * ld);
-    let mut new = old;
+    // Numbers, not vectors: a load of a vector would wait for the store of a lane.
+    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
     for lane in 0..L::COUNT {
-        let at = i + exchanges[lane * n + k] as usize * ld;
-        let other = &mut a[at..at + R];
-        for r in 0..R {
-            new[r] = L::select(L::Vector::lane_mask(lane), other[r], new[r]);
-            other[r].copy_lane(lane, &old[r]);
+        let p = exchanges[lane * n + k] as usize;
+        for r in 0..L::PARTS * R {
+            let at = |column: usize| ((i + column * ld) * L::PARTS + r) * L::COUNT + lane;
+            reals.swap(at(k), at(p));
         }
     }
-    store(a, i + k * ld, ld, [new]);
 }
 
 /// Exchange `k` of every lane.

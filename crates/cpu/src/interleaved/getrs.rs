@@ -33,9 +33,7 @@ impl<T: Scalar> Work<T> for Getrs<'_, T> {
         let right_hand_sides = x.len() / ld;
         match transpose {
             Transpose::None => {
-                for k in 0..n {
-                    for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, (n, ld), k, j, exchanges));
-                }
+                for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, (n, ld), 0..n, j, exchanges));
                 lower::<L, true>(x, (n, ld), |i, k| lu[i + k * ld]);
                 upper::<L, false>(x, (n, ld), |i, k| lu[i + k * ld]);
             }
@@ -49,9 +47,7 @@ impl<T: Scalar> Work<T> for Getrs<'_, T> {
             }
         }
         if transpose != Transpose::None {
-            for k in (0..n).rev() {
-                for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, (n, ld), k, j, exchanges));
-            }
+            for_columns!(0..right_hand_sides, |j, C| exchange_rows::<L, C>(x, (n, ld), (0..n).rev(), j, exchanges));
         }
     }
 }

@@ -3,6 +3,7 @@
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
 use super::leading_dimension;
+use crate::routines::{Spoiled, Sums};
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
 /// Stretches of neighbours that a matrix consists of.
@@ -185,17 +186,20 @@ pub struct Unpack<'a, 'b, T: Scalar> {
 }
 
 impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
-    type Output = ();
+    /// The lanes that are not finite, bit by bit.
+    type Output = u32;
 
     #[inline(always)]
-    fn run<L: Lanes<Number = T>>(self) {
-        let Self { from, to } = self;
-        let from = L::from_numbers(from);
-        let Some(Some(first)) = to.first() else { return };
+    fn run<L: Lanes<Number = T>>(self) -> u32 {
+        let Self { from: numbers, to } = self;
+        let from = L::from_numbers(numbers);
+        let Some(Some(first)) = to.first() else { return 0 };
         if let Some(runs) = Runs::of(&first.share()) {
+            let mut sums = Sums::<L>::default();
             for run in 0..runs.count {
-                unpack_run::<L>(L::as_vectors(from), &runs, run, to);
+                unpack_run::<L>(L::as_vectors(from), &runs, run, to, &mut sums);
             }
+            sums.spoiled()
         } else {
             for (lane, to) in to.iter_mut().flatten().enumerate() {
                 for j in 0..to.cols() {
@@ -204,12 +208,19 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
                     }
                 }
             }
+            Spoiled { a: numbers }.run::<L>()
         }
     }
 }
 
 #[inline(always)]
-fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [Option<MatrixMut<'_, L::Number>>]) {
+fn unpack_run<L: Lanes>(
+    from: &[L::Vector],
+    runs: &Runs,
+    run: usize,
+    to: &mut [Option<MatrixMut<'_, L::Number>>],
+    sums: &mut Sums<L>,
+) {
     let mut lanes: [&mut [<L::Vector as Vector>::Real]; MOST_LANES] = Default::default();
     let mut count = 0;
     for (lane, to) in lanes.iter_mut().zip(to.iter_mut().flatten()) {
@@ -220,7 +231,9 @@ fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [O
     let len = runs.len * L::PARTS;
     let whole = len / L::COUNT * L::COUNT;
     for start in (0..whole).step_by(L::COUNT) {
-        let block = L::Vector::transpose(get_block::<L>(runs, run, start, from));
+        let block = get_block::<L>(runs, run, start, from);
+        sums.add(block.as_ref());
+        let block = L::Vector::transpose(block);
         for (vector, lane) in block.as_ref().iter().zip(lanes.iter_mut()) {
             vector.store(&mut lane[start..]);
         }
@@ -230,6 +243,7 @@ fn unpack_run<L: Lanes>(from: &[L::Vector], runs: &Runs, run: usize, to: &mut [O
         for (e, vector) in block.as_mut()[..len - whole].iter_mut().enumerate() {
             *vector = from[runs.vector(run, whole + e, L::PARTS)];
         }
+        sums.add(block.as_ref());
         for (vector, lane) in L::Vector::transpose(block).as_ref().iter().zip(lanes.iter_mut()) {
             vector.store_part(&mut lane[whole..len]);
         }

@@ -2,9 +2,10 @@
 
 use batchla_core::Scalar;
 
-use super::getrf::factor_small;
+use super::getrf::factor;
 use super::getri::invert;
 use super::leading_dimension;
+use crate::routines::Sums;
 use crate::simd::{Lanes, Vector, Work};
 
 /// The largest order that is worth it: beyond, a group's own work hides the steps in between.
@@ -38,7 +39,7 @@ impl<T: Scalar> Work<T> for Stretch<'_, T> {
             3 => run::<L>(self, 3),
             4 => run::<L>(self, 4),
             8 if L::PARTS == 1 && L::COUNT > 2 => run::<L>(self, 8),
-            n @ 5..=LARGEST => run::<L>(self, n),
+            n @ 1..=LARGEST => run::<L>(self, n),
             _ => 0,
         }
     }
@@ -56,7 +57,7 @@ fn run<L: Lanes>(stretch: Stretch<'_, L::Number>, n: usize) -> usize {
         let exchanges = &mut exchanges[own];
         pack::<L>(from.map_or(&to[place.clone()], |from| &from[place.clone()]), area, a);
         let mut zero_pivots = L::count(n);
-        factor_small(a, n, exchanges, &mut zero_pivots);
+        factor(a, n, exchanges, &mut zero_pivots);
         let mut regular = L::Vector::all(zero_pivots.equals(L::count(n))) && finite(a);
         if inverse && regular {
             invert(a, aside, n, exchanges);
@@ -73,12 +74,9 @@ fn run<L: Lanes>(stretch: Stretch<'_, L::Number>, n: usize) -> usize {
 /// Whether all numbers are finite.
 #[inline(always)]
 fn finite<L: Lanes>(a: &[L]) -> bool {
-    let zero = L::Vector::splat(num_traits::zero());
-    let mut sums = [zero; 4];
-    for (i, x) in a.iter().enumerate() {
-        sums[i % 4] = x.spoil(sums[i % 4]);
-    }
-    L::Vector::all(sums[0].add(sums[1]).add(sums[2].add(sums[3])).equals(zero))
+    let mut sums = Sums::<L>::default();
+    sums.add(L::as_vectors(a));
+    sums.spoiled() == 0
 }
 
 /// Takes over as many matrices as there are lanes.

@@ -56,8 +56,6 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     fn select(mask: <Self::Vector as Vector>::Mask, yes: Self, no: Self) -> Self;
     /// Complex conjugate.
     fn conj(self) -> Self;
-    /// `sum`, made NaN in lanes that are not finite.
-    fn spoil(self, sum: Self::Vector) -> Self::Vector;
 
     /// Aligned memory as vectors of scalars.
     fn from_numbers(numbers: &[Self::Number]) -> &[Self];
@@ -103,17 +101,6 @@ pub trait Lanes: Copy + Send + Sync + 'static {
         let reals = Self::Vector::as_reals(Self::as_vectors(&all[at..=at]));
         let imaginary = if Self::PARTS == 2 { reals[Self::COUNT + lane] } else { num_traits::zero() };
         Self::Number::from_parts(reals[lane], imaginary)
-    }
-
-    /// Takes one lane over from another vector.
-    #[inline(always)]
-    fn copy_lane(&mut self, lane: usize, from: &Self) {
-        let from = Self::Vector::as_reals(Self::as_vectors(std::slice::from_ref(from)));
-        let to = Self::Vector::as_reals_mut(Self::as_vectors_mut(std::slice::from_mut(self)));
-        to[lane] = from[lane];
-        if Self::PARTS == 2 {
-            to[Self::COUNT + lane] = from[Self::COUNT + lane];
-        }
     }
 
     /// Writes one lane of one vector.
@@ -202,10 +189,6 @@ where
     #[inline(always)]
     fn conj(self) -> Self {
         self
-    }
-    #[inline(always)]
-    fn spoil(self, sum: V) -> V {
-        self.0.mul_add(V::splat(num_traits::zero()), sum)
     }
     #[inline(always)]
     fn spread_parts(re: V::Real, _im: V::Real) -> Self {
@@ -313,11 +296,6 @@ where
     #[inline(always)]
     fn conj(self) -> Self {
         Self { re: self.re, im: self.im.mul(V::splat(-<V::Real as One>::one())) }
-    }
-    #[inline(always)]
-    fn spoil(self, sum: V) -> V {
-        let zero = V::splat(num_traits::zero());
-        self.im.mul_add(zero, self.re.mul_add(zero, sum))
     }
     #[inline(always)]
     fn spread_parts(re: V::Real, im: V::Real) -> Self {

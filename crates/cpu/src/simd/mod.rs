@@ -66,8 +66,13 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn most(self) -> Self::Real;
     /// One lane.
     fn lane_mask(lane: usize) -> Self::Mask;
+    /// The chosen lanes, bit by bit.
+    fn bits(mask: Self::Mask) -> u32;
     /// Whether every lane is chosen.
-    fn all(mask: Self::Mask) -> bool;
+    #[inline(always)]
+    fn all(mask: Self::Mask) -> bool {
+        Self::bits(mask) == u32::MAX >> (32 - Self::LANES)
+    }
     /// The lanes of two vectors in turn: the first half of the sequence and the second.
     fn zip(self, other: Self) -> (Self, Self);
     /// The even and the odd lanes of two vectors, one after the other; undoes [`Vector::zip`].

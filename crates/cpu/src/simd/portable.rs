@@ -143,8 +143,8 @@ where
         mask
     }
     #[inline(always)]
-    fn all(mask: [bool; N]) -> bool {
-        mask.into_iter().fold(true, |all, one| all & one)
+    fn bits(mask: [bool; N]) -> u32 {
+        mask.into_iter().enumerate().fold(0, |bits, (lane, chosen)| bits | u32::from(chosen) << lane)
     }
     #[inline(always)]
     fn zip(self, other: Self) -> (Self, Self) {

@@ -33,7 +33,7 @@ macro_rules! vector {
     (
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, all: $all:expr, lane_mask: $lane_mask:expr, most: $most:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, lane_mask: $lane_mask:expr, most: $most:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr
     ) => {
         /// A vector of the processor.
@@ -151,9 +151,9 @@ macro_rules! vector {
                 unsafe { $lane_mask(lane) }
             }
             #[inline(always)]
-            fn all(mask: $mask) -> bool {
+            fn bits(mask: $mask) -> u32 {
                 // SAFETY: see the head of the file.
-                unsafe { $all(mask) }
+                unsafe { $bits(mask) }
             }
             #[inline(always)]
             fn zip(self, other: Self) -> (Self, Self) {
@@ -216,7 +216,7 @@ vector!(
     above: |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
-    all: |mask| _cvtmask8_u32(mask) == 0xff,
+    bits: |mask| _cvtmask8_u32(mask),
     lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
     most: |a| _mm512_reduce_max_pd(a),
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
@@ -240,7 +240,7 @@ vector!(
     above: |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
-    all: |mask| _cvtmask16_u32(mask) == 0xffff,
+    bits: |mask| _cvtmask16_u32(mask),
     lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
     most: |a| _mm512_reduce_max_ps(a),
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
@@ -264,7 +264,7 @@ vector!(
     above: |a, b| _mm256_cmp_pd::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm256_cmp_pd::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_pd(no, yes, mask),
-    all: |mask| _mm256_movemask_pd(mask) == 0xf,
+    bits: |mask| _mm256_movemask_pd(mask) as u32,
     lane_mask: |lane: usize| _mm256_castsi256_pd(_mm256_cmpeq_epi64(
         _mm256_set1_epi64x(lane as i64),
         _mm256_setr_epi64x(0, 1, 2, 3),
@@ -294,7 +294,7 @@ vector!(
     above: |a, b| _mm256_cmp_ps::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_ps(no, yes, mask),
-    all: |mask| _mm256_movemask_ps(mask) == 0xff,
+    bits: |mask| _mm256_movemask_ps(mask) as u32,
     lane_mask: |lane: usize| _mm256_castsi256_ps(_mm256_cmpeq_epi32(
         _mm256_set1_epi32(lane as i32),
         _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
