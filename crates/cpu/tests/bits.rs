@@ -140,6 +140,30 @@ fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>
     }
 }
 
+/// Regular matrices, a singular one, regular ones: many groups at a time, where neighbours lie in plain memory, and one by one, where they do not.
+fn plain_and_padded_memory_give_the_same_bits<T: CpuScalar>() {
+    for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
+        let cpu = Cpu::builder().threads(1).instruction_set(set).build().unwrap();
+        for n in 1..=9 {
+            let mut random = matrices::Random::new(n as u64);
+            let zero_row = |b, i| b == 37 && i == 0;
+            let a = Batch::<T>::from_fn(
+                70,
+                n,
+                n,
+                |b, i, _| {
+                    if zero_row(b, i) { T::from_f64(0.0, 0.0) } else { random.scalar() }
+                },
+            )
+            .unwrap();
+            let padded = a.to_layout(a.layout().with_leading_dimension(n + 1).unwrap()).unwrap();
+            let b = random_batch(70, n, 2);
+            let found = [&a, &padded].map(|a| everything(&cpu, "interleaved", a, &b));
+            assert!(found[0] == found[1], "{} n={n}, {}", T::KIND, cpu.describe());
+        }
+    }
+}
+
 fn random_batch<T: CpuScalar>(batch: usize, rows: usize, cols: usize) -> Batch<T> {
     random(batch, rows, cols, 77)
 }
@@ -171,4 +195,5 @@ for_every_scalar! {
     places_and_threads_do_not_change_bits
     in_place_and_from_factors_give_the_same_bits
     plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits
+    plain_and_padded_memory_give_the_same_bits
 }
