@@ -1,6 +1,7 @@
 //! One operation on one batch, in place: ours beside the plain loop, on equally many threads, checked before anything is timed.
 
 use std::error::Error;
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use batchla::{
@@ -87,11 +88,27 @@ pub(crate) struct Contest<'a, T: CpuScalar> {
 }
 
 impl<'a, T: CpuScalar> Contest<'a, T> {
-    /// A batch that keeps the plain loop busy for about `work`.
+    /// A batch of so many, or one that keeps the plain loop busy for about `work`.
     ///
     /// # Errors
     /// Memory; and a side whose results are wrong.
-    pub(crate) fn new(threads: &'a Threads, task: Task, order: usize, work: Duration) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(
+        threads: &'a Threads,
+        task: Task,
+        order: usize,
+        (batch, work): (Option<NonZeroUsize>, Duration),
+    ) -> Result<Self, Box<dyn Error>> {
+        let batch = match batch {
+            Some(batch) => batch.get(),
+            None => Self::batch_for(threads, task, order, work)?,
+        };
+        let mut contest = Self::of(threads, task, order, batch)?;
+        contest.check(Side::Ours)?;
+        contest.check(Side::Plain)?;
+        Ok(contest)
+    }
+
+    fn batch_for(threads: &'a Threads, task: Task, order: usize, work: Duration) -> Result<usize, batchla::Error> {
         const MOST_BYTES: usize = 1 << 28;
         let few = 4 * threads.count();
         let most = (MOST_BYTES / (order * order * size_of::<T>())).max(few);
@@ -99,10 +116,7 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
         trial.time(Side::Plain)?;
         let matrices_a_second = trial.batch() as f64 / trial.time(Side::Plain)?.as_secs_f64();
         let batch = ((work.as_secs_f64() * matrices_a_second) as usize).clamp(few, most);
-        let mut contest = Self::of(threads, task, order, batch.next_multiple_of(threads.count()))?;
-        contest.check(Side::Ours)?;
-        contest.check(Side::Plain)?;
-        Ok(contest)
+        Ok(batch.next_multiple_of(threads.count()))
     }
 
     fn of(threads: &'a Threads, task: Task, order: usize, batch: usize) -> Result<Self, batchla::Error> {

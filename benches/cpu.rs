@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn group<T: CpuScalar>(criterion: &mut Criterion, threads: &Threads, task: Task) -> Result<(), Box<dyn Error>> {
     let mut group = criterion.benchmark_group(format!("{} {}", task.name(), T::KIND));
     for order in ORDERS {
-        let mut contest = Contest::<T>::new(threads, task, order, WORK)?;
+        let mut contest = Contest::<T>::new(threads, task, order, (None, WORK))?;
         let mut failure = None;
         group.throughput(Throughput::Elements(contest.batch() as u64));
         for (side, name) in [(Side::Ours, "batchla"), (Side::Plain, "plain")] {

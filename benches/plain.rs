@@ -1,7 +1,7 @@
 //! The plain loop: what one writes with faer and rayon alone.
 //!
-//! faer's low-level routines without threads of their own, rayon over the batch, scratch memory kept for a chunk of matrices, results in
-//! the place of the input. The matrices are dense and column-major, one after another.
+//! faer's low-level routines, without threads of their own unless there is but one matrix, rayon over the batch, scratch memory kept for a
+//! chunk of matrices, results in the place of the input. The matrices are dense and column-major, one after another.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::lu::partial_pivoting::{factor, inverse};
@@ -14,18 +14,17 @@ const CHUNKS: usize = 16;
 
 /// Puts the packed factors of every matrix in its place, and into `permutations` the row of `A` that row `i` of `LU` comes from.
 pub(crate) fn factorize<T: ComplexField>(matrices: &mut [T], permutations: &mut [u32], order: usize) {
-    let chunk = chunk(permutations.len() / order);
+    let (chunk, par) = (chunk(permutations.len() / order), parallelism(permutations.len() / order));
     let chunks = matrices.par_chunks_mut(chunk * order * order).zip(permutations.par_chunks_mut(chunk * order));
     chunks.for_each(|(matrices, permutations)| {
         let mut inverse_permutation = vec![0; order];
-        let mut memory =
-            MemBuffer::new(factor::lu_in_place_scratch::<u32, T>(order, order, Par::Seq, Default::default()));
+        let mut memory = MemBuffer::new(factor::lu_in_place_scratch::<u32, T>(order, order, par, Default::default()));
         for (matrix, permutation) in matrices.chunks_mut(order * order).zip(permutations.chunks_mut(order)) {
             factor::lu_in_place(
                 MatMut::from_column_major_slice_mut(matrix, order, order),
                 permutation,
                 &mut inverse_permutation,
-                Par::Seq,
+                par,
                 MemStack::new(&mut memory),
                 Default::default(),
             );
@@ -35,13 +34,13 @@ pub(crate) fn factorize<T: ComplexField>(matrices: &mut [T], permutations: &mut 
 
 /// Puts the inverse of every matrix in its place.
 pub(crate) fn invert<T: ComplexField + Copy>(matrices: &mut [T], order: usize) {
-    let area = order * order;
+    let (area, par) = (order * order, parallelism(matrices.len() / (order * order)));
     matrices.par_chunks_mut(chunk(matrices.len() / area) * area).for_each(|matrices| {
         let mut lu = vec![T::zero_impl(); area];
         let (mut permutation, mut inverse_permutation) = (vec![0u32; order], vec![0; order]);
         let mut memory = MemBuffer::new(
-            factor::lu_in_place_scratch::<u32, T>(order, order, Par::Seq, Default::default())
-                .or(inverse::inverse_scratch::<u32, T>(order, Par::Seq)),
+            factor::lu_in_place_scratch::<u32, T>(order, order, par, Default::default())
+                .or(inverse::inverse_scratch::<u32, T>(order, par)),
         );
         for matrix in matrices.chunks_mut(area) {
             lu.copy_from_slice(matrix);
@@ -49,15 +48,20 @@ pub(crate) fn invert<T: ComplexField + Copy>(matrices: &mut [T], order: usize) {
                 MatMut::from_column_major_slice_mut(&mut lu, order, order),
                 &mut permutation,
                 &mut inverse_permutation,
-                Par::Seq,
+                par,
                 MemStack::new(&mut memory),
                 Default::default(),
             );
             let lu = MatRef::from_column_major_slice(&lu, order, order);
             let inverse = MatMut::from_column_major_slice_mut(matrix, order, order);
-            inverse::inverse(inverse, lu, lu, permutation, Par::Seq, MemStack::new(&mut memory));
+            inverse::inverse(inverse, lu, lu, permutation, par, MemStack::new(&mut memory));
         }
     });
+}
+
+/// Threads beside the one that a matrix is computed by: faer's own for one alone.
+fn parallelism(batch: usize) -> Par {
+    if batch == 1 { Par::rayon(0) } else { Par::Seq }
 }
 
 /// Matrices of a chunk.

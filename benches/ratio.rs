@@ -16,6 +16,7 @@ mod receipt;
 
 use std::error::Error;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -31,8 +32,8 @@ use crate::median::Median;
 const GOAL: f64 = 0.95;
 
 const ORDERS: [usize; 40] = [
-    9, 10, 11, 12, 13, 14, 15, 16, 17, 19, 21, 23, 25, 28, 31, 32, 33, 36, 40, 45, 50, 56, 64, 65, 72, 80, 90, 100,
-    113, 128, 145, 165, 190, 200, 225, 256, 300, 384, 440, 512,
+    1, 2, 3, 4, 8, 9, 10, 11, 12, 14, 16, 17, 19, 23, 25, 28, 32, 33, 36, 40, 45, 50, 56, 64, 65, 72, 80, 90, 100, 113,
+    128, 145, 165, 190, 225, 256, 300, 384, 440, 512,
 ];
 
 /// Times the CPU backend against the plain loop of faer and rayon. Exits with 1 where a row misses the goal.
@@ -57,6 +58,9 @@ struct Args {
     /// Milliseconds that the plain loop takes for one batch, about
     #[arg(long, default_value_t = 10)]
     work: u64,
+    /// Matrices of a batch [default: as many as take so long]
+    #[arg(long)]
+    batch: Option<NonZeroUsize>,
     /// Threads of either side [default: one for each core]
     #[arg(long)]
     threads: Option<usize>,
@@ -80,7 +84,7 @@ impl Args {
     /// Where the record goes, if there is to be one: a part must not take the place of the whole.
     fn record(&self) -> Option<PathBuf> {
         let all = self.scalars == ScalarKind::ALL && self.tasks == Task::ALL && self.orders == ORDERS;
-        let usual = all && self.threads.is_none();
+        let usual = all && self.threads.is_none() && self.batch.is_none();
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         self.out.clone().or_else(|| usual.then(|| receipt::path(root, "cpu-ratio")))
     }
@@ -158,7 +162,7 @@ fn measure<T: CpuScalar>(
     share: f64,
 ) -> Result<Row, Box<dyn Error>> {
     let start = Instant::now();
-    let mut contest = Contest::<T>::new(threads, task, order, Duration::from_millis(args.work))?;
+    let mut contest = Contest::<T>::new(threads, task, order, (args.batch, Duration::from_millis(args.work)))?;
     let (mut ours, mut plain, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     while ratios.len() < args.rounds.max(1) || start.elapsed().as_secs_f64() < share {
         let (our, its) = if ratios.len() % 2 == 0 {

@@ -241,6 +241,11 @@ impl BatchLayout {
         self.col_stride < self.row_stride && self.cols > 1
     }
 
+    /// Whether it is what [`BatchLayout::column_major`] makes: matrices one after another, each column by column, no gaps.
+    pub fn is_plain(&self) -> bool {
+        Self::column_major(self.batch, self.rows, self.cols).is_ok_and(|plain| plain == *self)
+    }
+
     /// The place of element (`b`, `i`, `j`).
     ///
     /// In range, the result is below [`BatchLayout::span`]. Out of range it has no meaning; in debug builds that panics.

@@ -131,6 +131,16 @@ impl<T: Scalar> MatricesMut<'_, T> {
         let middle = self.first + count;
         (Self { end: middle, ..self }, Self { first: middle, ..self })
     }
+
+    /// All elements that are left in the order of memory, where the layout [is plain](BatchLayout::is_plain).
+    pub fn plain_slice(&mut self) -> Option<&mut [T]> {
+        let area = self.layout.rows() * self.layout.cols();
+        self.layout.is_plain().then(|| {
+            let start = self.start.wrapping_add(self.first * area);
+            // SAFETY: these matrices are one stretch of memory, and nobody else's while they are borrowed from `self`.
+            unsafe { std::slice::from_raw_parts_mut(start, (self.end - self.first) * area) }
+        })
+    }
 }
 
 impl<'a, T: Scalar> Iterator for MatricesMut<'a, T> {
@@ -143,6 +153,11 @@ impl<'a, T: Scalar> Iterator for MatricesMut<'a, T> {
             // SAFETY: each matrix is handed out once, and no two share an element.
             unsafe { MatrixMut::of(self.start, &self.layout, b) }
         })
+    }
+
+    fn nth(&mut self, n: usize) -> Option<MatrixMut<'a, T>> {
+        self.first = self.first.saturating_add(n).min(self.end);
+        self.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

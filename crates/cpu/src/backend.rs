@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use batchla_core::{
-    Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Options, Plan, Prepared, Problem, Scalar,
-    ScalarKind,
+    Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Operation, Options, Plan, Prepared, Problem,
+    Scalar, ScalarKind, Transpose,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::parallel::{Results, for_each};
 use crate::plan::CpuPlan;
+use crate::routines::Routines;
 use crate::scratch::{Scratch, Threads};
-use crate::vector::instruction_set;
+use crate::simd::{InstructionSet, Simd};
 use crate::workspace::{CpuWorkspace, Shape};
 
 /// A [`Scalar`] that faer computes with: all four.
-pub trait CpuScalar: Scalar + faer::traits::ComplexField {}
+pub trait CpuScalar: Simd + Routines + faer::traits::ComplexField {}
 
 impl CpuScalar for f32 {}
 impl CpuScalar for f64 {}
@@ -29,6 +30,7 @@ impl CpuScalar for Complex<f64> {}
 pub struct Cpu {
     pool: Option<Arc<ThreadPool>>,
     grain: Option<NonZeroUsize>,
+    instruction_set: InstructionSet,
 }
 
 /// How a [`Cpu`] is made: see [`Cpu::builder`].
@@ -36,6 +38,7 @@ pub struct Cpu {
 pub struct CpuOptions {
     threads: Option<usize>,
     grain: Option<usize>,
+    instruction_set: Option<InstructionSet>,
 }
 
 impl CpuOptions {
@@ -51,11 +54,17 @@ impl CpuOptions {
         Self { grain: Some(matrices), ..self }
     }
 
+    /// Works with an instruction set other than the widest that the machine has. Changes the speed, and no bit of the plans of our own.
+    #[must_use]
+    pub fn instruction_set(self, instruction_set: InstructionSet) -> Self {
+        Self { instruction_set: Some(instruction_set), ..self }
+    }
+
     /// Starts the threads.
     ///
     /// # Errors
     /// [`ErrorKind::Argument`] for no threads, more than there can be, or a grain of zero; [`ErrorKind::Unavailable`] where the system
-    /// gives no threads.
+    /// gives no threads, or the machine has no such instruction set.
     pub fn build(self) -> Result<Cpu, Error> {
         let refuse = |what: String, advice: &str| Err(Error::new(ErrorKind::Argument, "cpu", what).advise(advice));
         let threads = self.threads.unwrap_or_else(cores);
@@ -67,7 +76,13 @@ impl CpuOptions {
         if grain == Some(None) {
             return refuse("no matrices at a time".to_owned(), "ask for one or more, or leave the number out");
         }
-        Ok(Cpu { pool: pool(threads)?, grain: grain.flatten() })
+        let instruction_set = self.instruction_set.unwrap_or_else(InstructionSet::widest);
+        if !instruction_set.is_available() {
+            let what = format!("this machine has no {instruction_set}");
+            let advice = "leave the instruction set out to use the widest that there is";
+            return Err(Error::new(ErrorKind::Unavailable, "cpu", what).advise(advice));
+        }
+        Ok(Cpu { pool: pool(threads)?, grain: grain.flatten(), instruction_set })
     }
 }
 
@@ -96,7 +111,7 @@ impl Cpu {
             log::warn!("working on one thread: {error}");
             None
         });
-        Self { pool, grain: None }
+        Self { pool, grain: None, instruction_set: InstructionSet::widest() }
     }
 
     /// A choice of threads and grain.
@@ -118,7 +133,8 @@ impl Cpu {
         work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
     ) {
         let grain = self.grain.map_or_else(|| default_grain(&prepared.problem), NonZeroUsize::get);
-        for_each(self.pool.as_deref(), grain, threads, results, work);
+        let lanes = prepared.plan.lanes();
+        for_each(self.pool.as_deref(), grain.next_multiple_of(lanes), lanes, threads, results, work);
     }
 }
 
@@ -151,9 +167,14 @@ impl CpuPrepared {
         &self.plan
     }
 
+    /// What factors are solved with; nothing but solution transposes.
+    pub(crate) fn transpose(&self) -> Transpose {
+        if self.problem.operation() == Operation::Solve { self.problem.transpose() } else { Transpose::None }
+    }
+
     /// The shape of the scratch memory.
     pub(crate) fn shape(&self) -> Shape {
-        Shape::of(&self.problem)
+        Shape::of(&self.problem, &self.plan)
     }
 }
 
@@ -181,13 +202,13 @@ impl Backend for Cpu {
     fn describe(&self) -> String {
         let threads = self.threads();
         let plural = if threads == 1 { "" } else { "s" };
-        format!("CPU with {} cores, {}: {threads} thread{plural}", cores(), instruction_set())
+        format!("CPU with {} cores, {}: {threads} thread{plural}", cores(), self.instruction_set)
     }
     fn stream(&self) -> &() {
         &()
     }
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CpuPrepared, Error> {
-        let plan = CpuPlan::choose(problem, options)?;
+        let plan = CpuPlan::choose_on(self.instruction_set, self.threads(), problem, options)?;
         log::debug!("{problem}: {plan}");
         Ok(CpuPrepared { problem: problem.clone(), plan, threads: self.threads() })
     }

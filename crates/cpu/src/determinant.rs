@@ -20,6 +20,12 @@ impl<T: CpuScalar> BatchedDeterminant<T> for Cpu {
         check_pivots(&source, problem)?;
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let results = Results::new(report, source.layout().map_or(0, BatchLayout::batch));
+        if let Some(engine) = prepared.cpu_plan().engine() {
+            self.for_each_factored_group(prepared, engine, &source, threads, results, |factored, _, mut to| {
+                factored.report(&mut to);
+            });
+            return Ok(());
+        }
         self.for_each_factored(prepared, &source, threads, results, |Factored { lu, outcome, .. }, _, one| {
             *one.outcome = outcome.to_word();
             if let Some(determinant) = one.determinant {

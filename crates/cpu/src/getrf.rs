@@ -1,37 +1,24 @@
 //! `A = P L U` of one matrix in scratch memory, by LAPACK's rules: recursive, with panels by our own loops.
 
 use batchla_core::Scalar;
-use num_traits::Float;
 
 use crate::backend::CpuScalar;
 use crate::level3::{block, block_mut, solve_unit_lower, subtract_product};
-use crate::small::{self, getrf_small};
+use crate::plan::PANEL;
+use crate::scalar::reciprocal;
 use crate::vector::{Chunk, Kernel, LANES, chunks, chunks_mut, minus_product, widest};
 
 /// Factors the matrix of order `pivots.len()` in `a`, whose columns are `ld` apart and whose padding is zero.
 ///
-/// Gives 0-based exchanges, and the column of the first zero pivot. With a `panel` not below the order
-/// faer is not called at all; it is no narrower than [`LANES`].
-pub(crate) fn getrf<T: CpuScalar>(a: &mut [T], ld: usize, pivots: &mut [u32], panel: usize) -> Option<usize> {
-    let order = pivots.len();
-    // For complex numbers the loops of any length are faster.
-    if panel >= order && ld <= small::LARGEST && !T::IS_COMPLEX {
-        return getrf_small(a, ld, pivots);
-    }
-    factor_columns(a, ld, order, 0, pivots, panel)
+/// Gives 0-based exchanges, and the column of the first zero pivot.
+pub(crate) fn getrf<T: CpuScalar>(a: &mut [T], ld: usize, pivots: &mut [u32]) -> Option<usize> {
+    factor_columns(a, ld, pivots.len(), 0, pivots)
 }
 
 /// Factors the columns in `a` from row `top` down; LAPACK's `getrf2`.
-fn factor_columns<T: CpuScalar>(
-    a: &mut [T],
-    ld: usize,
-    order: usize,
-    top: usize,
-    pivots: &mut [u32],
-    panel: usize,
-) -> Option<usize> {
+fn factor_columns<T: CpuScalar>(a: &mut [T], ld: usize, order: usize, top: usize, pivots: &mut [u32]) -> Option<usize> {
     let width = pivots.len();
-    if width <= panel {
+    if width <= PANEL {
         let zero_pivot = widest(Getf2 { a: &mut a[top..], ld, rows: order - top, pivots });
         pivots.iter_mut().for_each(|p| *p += top as u32);
         return zero_pivot.map(|k| k + top);
@@ -40,7 +27,7 @@ fn factor_columns<T: CpuScalar>(
     let (first, second) = a.split_at_mut(half * ld);
     let (first_pivots, second_pivots) = pivots.split_at_mut(half);
 
-    let zero_pivot = factor_columns(first, ld, order, top, first_pivots, panel);
+    let zero_pivot = factor_columns(first, ld, order, top, first_pivots);
     exchange_rows(second, ld, top, first_pivots);
     let below = order - top - half;
     let lower = block(&first[top..], ld, order - top, half);
@@ -49,7 +36,7 @@ fn factor_columns<T: CpuScalar>(
     solve_unit_lower(lower.subrows(0, half), upper.as_mut());
     subtract_product(rest, lower.subrows(half, below), upper.as_ref());
 
-    let later_zero_pivot = factor_columns(second, ld, order, top + half, second_pivots, panel);
+    let later_zero_pivot = factor_columns(second, ld, order, top + half, second_pivots);
     exchange_rows(first, ld, top + half, second_pivots);
     zero_pivot.or(later_zero_pivot)
 }
@@ -154,17 +141,6 @@ fn scale_below<T: Scalar>(column: &mut [T], k: usize) {
     }
 }
 
-/// `1 / x`: for complex numbers far from the ends of the range by way of the square of the modulus.
-#[inline(always)]
-pub(crate) fn reciprocal<T: Scalar>(x: T) -> T {
-    let (size, least) = (x.abs1(), T::SAFE_MINIMUM.sqrt());
-    if T::IS_COMPLEX && size > least && size < least.recip() {
-        x.conj().scale((x.re() * x.re() + x.im() * x.im()).recip())
-    } else {
-        num_traits::one::<T>().divide(x)
-    }
-}
-
 /// What lies below row `k` of a column, from the chunk of row `k` on, with zeros down to row `k`.
 pub(crate) struct Below<'a, T> {
     place: usize,
@@ -220,22 +196,15 @@ mod tests {
             let mut plain_pivots = vec![0; order];
             let kernel = Getf2 { a: &mut plain, ld, rows: order, pivots: &mut plain_pivots };
             let zero_pivot = if fused() { kernel.run::<true>() } else { kernel.run::<false>() };
-            // Small complex matrices are not: their loops are of any length.
-            for small in if T::IS_COMPLEX { &[false][..] } else { &[false, true] } {
-                let (mut a, mut pivots) = (matrix::<T>(order, ld), vec![0; order]);
-                let found = if *small {
-                    getrf_small(&mut a, ld, &mut pivots)
-                } else {
-                    widest(Getf2 { a: &mut a, ld, rows: order, pivots: &mut pivots })
-                };
-                assert_eq!((&pivots, found), (&plain_pivots, zero_pivot), "{} of order {order}", T::KIND);
-                assert!(a == plain, "{} of order {order}, small: {small}", T::KIND);
-            }
+            let (mut a, mut pivots) = (matrix::<T>(order, ld), vec![0; order]);
+            let found = widest(Getf2 { a: &mut a, ld, rows: order, pivots: &mut pivots });
+            assert_eq!((&pivots, found), (&plain_pivots, zero_pivot), "{} of order {order}", T::KIND);
+            assert!(a == plain, "{} of order {order}", T::KIND);
         }
     }
 
     #[test]
-    fn instruction_sets_and_sizes_known_when_compiled_do_not_change_bits() {
+    fn instruction_sets_do_not_change_bits() {
         all_ways_agree::<f32>();
         all_ways_agree::<f64>();
         all_ways_agree::<Complex<f32>>();

@@ -3,8 +3,8 @@
 use batchla_core::Scalar;
 
 use crate::backend::CpuScalar;
-use crate::getrf::reciprocal;
 use crate::level3::{block, block_mut, invert_upper, solve_unit_upper_conj};
+use crate::scalar::reciprocal;
 use crate::vector::{Kernel, LANES, subtract_columns, widest};
 
 /// Puts the inverse of the matrix with factors `lu` and exchanges `pivots` into `x`, by our own loops.

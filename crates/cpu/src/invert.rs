@@ -7,7 +7,6 @@ use crate::backend::{Cpu, CpuPrepared, CpuScalar};
 use crate::getri::{getri, getri_by_blocks};
 use crate::lu::{Factored, check_pivots};
 use crate::parallel::Results;
-use crate::plan::CpuPlan;
 use crate::scratch::{Columns, Square};
 use crate::workspace::CpuWorkspace;
 
@@ -24,11 +23,16 @@ impl<T: CpuScalar> BatchedInvert<T> for Cpu {
         check_pivots(&source, problem)?;
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let results = Results::new(report, x.batch()).with_matrices(x);
-        let plan = prepared.cpu_plan();
+        if let Some(engine) = prepared.cpu_plan().engine() {
+            self.for_each_factored_group(prepared, engine, &source, threads, results, |factored, aside, to| {
+                factored.invert(aside, to);
+            });
+            return Ok(());
+        }
         self.for_each_factored(prepared, &source, threads, results, |factored, x, one| {
             let Factored { lu, outcome: factored, norm } = factored;
             let Some(mut inverse) = one.matrix else { return };
-            let outcome = if factored.is_regular() { lu.invert(x, plan) } else { factored };
+            let outcome = if factored.is_regular() { lu.invert(x) } else { factored };
             if outcome.is_regular() {
                 x.unpack(&mut inverse);
             } else {
@@ -54,9 +58,9 @@ impl<T: CpuScalar> Square<T> {
     /// The inverse from finite factors with no zero on the diagonal.
     ///
     /// Where blocks overflow on the way, our own loops, which divide late, have the last word.
-    fn invert(&self, x: &mut Columns<T>, plan: &CpuPlan) -> Outcome {
+    fn invert(&self, x: &mut Columns<T>) -> Outcome {
         let (lu, ld) = (self.columns.as_slice(), self.columns.ld());
-        if plan.by_blocks() && self.has_reciprocals() {
+        if self.has_reciprocals() {
             getri_by_blocks(lu, x.as_mut_slice(), ld, &self.pivots);
             if x.finite() {
                 return Outcome::Regular;

@@ -15,31 +15,44 @@
 //! | step | question | file |
 //! | --- | --- | --- |
 //! | 1 | how many threads, which workspace? | `backend.rs`, `workspace.rs`, `scratch.rs` |
-//! | 2 | which plan? | `plan.rs`: [`CpuPlan`], from the problem alone |
+//! | 2 | which plan? | `plan.rs`: [`CpuPlan`] |
 //! | 3 | who works on which matrices? | `parallel.rs` |
-//! | 4 | which steps make up an operation? | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs` |
-//! | 5 | how is one matrix computed? | `getrf.rs`, `small.rs`, `getri.rs`, `getrs.rs`, on `level3.rs` (faer) and `vector.rs` |
+//! | 4 | which steps make up an operation? | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`; of the plans of our own, `groups.rs` |
+//! | 5 | which routines, in how much memory? | `engine.rs`, `group.rs`; compiled once, `routines.rs` |
+//! | 6 | how is a group computed, a matrix a lane? | `interleaved/`; the smallest, many groups at a time, `interleaved/stretch.rs` |
+//! | | how is one matrix computed, by tiles? | `blocked/` |
+//! | | on which vectors? | `simd/`: [`InstructionSet`] |
+//! | | by faer's products? | `getrf.rs`, `getri.rs`, `getrs.rs`, on `level3.rs` (faer) and `vector.rs` |
 //!
-//! Every matrix is copied, column by column, to an aligned place in its thread's scratch memory, computed there by one thread,
-//! and written out. So its bits depend on nothing but its elements and the plan: not on its layout, its place in the batch, the number of
-//! threads or the grain.
+//! Every matrix is copied to an aligned place in its thread's scratch memory, computed there by one thread, and written out. The plans
+//! of our own take the same steps for each element in the same order, with fused multiply-adds, whatever the vectors, tiles or neighbours. So bits
+//! depend on nothing but the elements and the plan's arithmetic: not on the layout, the place in the batch, the batch's size, the
+//! number of threads or the grain; nor, for the plans of our own, on the instruction set.
 
 mod backend;
+mod blocked;
 mod determinant;
+mod engine;
 mod getrf;
 mod getri;
 mod getrs;
+mod group;
+mod groups;
+mod interleaved;
 mod invert;
 mod level3;
 mod lu;
 mod parallel;
 mod plan;
+mod routines;
+mod scalar;
 mod scratch;
-mod small;
+mod simd;
 mod solve;
 mod vector;
 mod workspace;
 
 pub use crate::backend::{Cpu, CpuOptions, CpuPrepared, CpuScalar};
 pub use crate::plan::CpuPlan;
+pub use crate::simd::InstructionSet;
 pub use crate::workspace::CpuWorkspace;

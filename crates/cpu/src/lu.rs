@@ -9,7 +9,6 @@ use num_traits::Float;
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
 use crate::getrf::getrf;
 use crate::parallel::{One, Results};
-use crate::plan::CpuPlan;
 use crate::scratch::{Columns, Scratch, Square, Threads};
 use crate::workspace::CpuWorkspace;
 
@@ -45,12 +44,11 @@ impl Cpu {
         results: Results<'_, T>,
         finish: impl Fn(Factored<'_, T>, &mut Columns<T>, One<'_, T>) + Sync,
     ) {
-        let plan = prepared.cpu_plan();
-        self.for_each(prepared, threads, results, |Scratch { a, x }, results| {
+        self.for_each(prepared, threads, results, |Scratch { a, x, .. }, results| {
             for one in results {
                 let taken = a.take(source, one.index, one.matrix.as_ref().map(MatrixMut::share));
                 let norm = one.condition.is_some().then(|| a.columns.one_norm());
-                let outcome = a.factor(taken, plan);
+                let outcome = a.factor(taken);
                 finish(Factored { lu: a, outcome, norm }, x, one);
             }
         });
@@ -84,10 +82,10 @@ impl<T: CpuScalar> Square<T> {
     ///
     /// What is not finite in the matrix or on the way is so in the factors too: no operation of the factorisation
     /// puts a finite number in its place. So looking through the factors is enough.
-    pub(crate) fn factor(&mut self, taken: Taken, plan: &CpuPlan) -> Outcome {
+    pub(crate) fn factor(&mut self, taken: Taken) -> Outcome {
         let ld = self.columns.ld();
         let outcome = match taken {
-            Taken::Matrix => match getrf(self.columns.as_mut_slice(), ld, &mut self.pivots, plan.panel()) {
+            Taken::Matrix => match getrf(self.columns.as_mut_slice(), ld, &mut self.pivots) {
                 Some(column) => Outcome::Singular { column },
                 None => Outcome::Regular,
             },
@@ -151,6 +149,12 @@ impl<T: CpuScalar> BatchedFactorize<T> for Cpu {
         let (threads, _) = workspace.places(prepared.shape(), self.threads())?.split();
         let FactorizeArgs { source, lu, pivots, report, .. } = args;
         let results = Results::new(report, lu.batch()).with_matrices(lu).with_pivots(pivots, problem.order());
+        if let Some(engine) = prepared.cpu_plan().engine() {
+            self.for_each_factored_group(prepared, engine, &source, threads, results, |factored, _, to| {
+                factored.unpack_factors(to);
+            });
+            return Ok(());
+        }
         self.for_each_factored(prepared, &source, threads, results, |factored, _, one| {
             let Factored { lu: a, outcome, .. } = factored;
             let Some(mut lu) = one.matrix else { return };

@@ -3,6 +3,7 @@
 use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, ReportMut, Scalar};
 
 use crate::scratch::{Scratch, Threads};
+use crate::simd::MOST_LANES;
 
 /// The results of a stretch of a batch, to write; can be split in two for parallel work.
 pub(crate) struct Results<'a, T: Scalar> {
@@ -31,7 +32,75 @@ pub(crate) struct One<'a, T: Scalar> {
     pub(crate) condition: Option<&'a mut T::Real>,
 }
 
+/// The results of some neighbours, to write.
+pub(crate) struct Together<'a, T: Scalar> {
+    /// The first one's place in the batch.
+    pub(crate) first: usize,
+    /// How many there are.
+    pub(crate) count: usize,
+    /// Factors, inverses or solutions; none where only a report is wanted.
+    pub(crate) matrices: [Option<MatrixMut<'a, T>>; MOST_LANES],
+    /// The exchanges, one matrix after another; empty where they are not wanted.
+    pub(crate) pivots: &'a mut [u32],
+    /// The outcomes' words.
+    pub(crate) outcomes: &'a mut [u32],
+    /// The determinants, where wanted.
+    pub(crate) determinants: Option<&'a mut [Determinant<T>]>,
+    /// The condition numbers, where wanted.
+    pub(crate) conditions: Option<&'a mut [T::Real]>,
+}
+
+/// The results of a stretch of a batch as memory.
+pub(crate) struct Plain<'a, T> {
+    /// The first one's place in the batch.
+    pub(crate) first: usize,
+    /// Matrices, one after another, column by column.
+    pub(crate) matrices: &'a mut [T],
+    /// The exchanges, one matrix after another; empty where they are not wanted.
+    pub(crate) pivots: &'a mut [u32],
+    /// The outcomes' words.
+    pub(crate) outcomes: &'a mut [u32],
+}
+
 impl<'a, T: Scalar> Results<'a, T> {
+    /// What is left, if the matrices lie in the plainest of ways, and neither determinants nor condition numbers are wanted.
+    pub(crate) fn plain(&mut self) -> Option<Plain<'_, T>> {
+        let more = self.determinants.is_some() || self.conditions.is_some();
+        let matrices = self.matrices.as_mut().filter(|_| !more)?.plain_slice()?;
+        Some(Plain { first: self.first, matrices, pivots: self.pivots, outcomes: self.outcomes })
+    }
+
+    /// Passes over plain results that are written.
+    pub(crate) fn pass_over(&mut self, count: usize) {
+        if let (Some(last), Some(matrices)) = (count.checked_sub(1), &mut self.matrices) {
+            matrices.nth(last);
+        }
+        self.first += count;
+        let _written = (self.pivots.split_off_mut(..count * self.order), self.outcomes.split_off_mut(..count));
+    }
+
+    /// The next `most` at most, unless there are none.
+    pub(crate) fn next_together(&mut self, most: usize) -> Option<Together<'a, T>> {
+        let (first, count) = (self.first, most.min(self.outcomes.len()));
+        if count == 0 {
+            return None;
+        }
+        self.first += count;
+        let mut matrices = [const { None }; MOST_LANES];
+        if let Some(all) = &mut self.matrices {
+            matrices[..count].iter_mut().for_each(|place| *place = all.next());
+        }
+        Some(Together {
+            first,
+            count,
+            matrices,
+            pivots: self.pivots.split_off_mut(..count * self.order).unwrap_or_default(),
+            outcomes: self.outcomes.split_off_mut(..count).unwrap_or_default(),
+            determinants: self.determinants.as_mut().and_then(|all| all.split_off_mut(..count)),
+            conditions: self.conditions.as_mut().and_then(|all| all.split_off_mut(..count)),
+        })
+    }
+
     /// The report of `batch` matrices, which has room for them.
     pub(crate) fn new(report: ReportMut<'a, T, HostMemory>, batch: usize) -> Self {
         let ReportMut { outcomes, determinants, conditions, .. } = report;
@@ -103,10 +172,11 @@ impl<'a, T: Scalar> Iterator for Results<'a, T> {
     }
 }
 
-/// Does `work` for all results: in stretches of at most `grain`, on `pool`'s threads or, without one, on the caller's.
+/// Does `work` for all results: in stretches of at most `grain`, which begin at multiples of `lanes`, on `pool`'s threads or, without one, on the caller's.
 pub(crate) fn for_each<T: Scalar>(
     pool: Option<&rayon::ThreadPool>,
     grain: usize,
+    lanes: usize,
     threads: Threads<'_, T>,
     results: Results<'_, T>,
     work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
@@ -115,16 +185,21 @@ pub(crate) fn for_each<T: Scalar>(
         threads.with(thread, |scratch| work(scratch, results));
     };
     match pool {
-        Some(pool) if results.outcomes.len() > grain => pool.install(|| share_out(results, grain, &stretch)),
+        Some(pool) if results.outcomes.len() > grain => pool.install(|| share_out(results, grain, lanes, &stretch)),
         _ => stretch(results, 0),
     }
 }
 
-fn share_out<T: Scalar>(results: Results<'_, T>, grain: usize, stretch: &(impl Fn(Results<'_, T>, usize) + Sync)) {
+fn share_out<T: Scalar>(
+    results: Results<'_, T>,
+    grain: usize,
+    lanes: usize,
+    stretch: &(impl Fn(Results<'_, T>, usize) + Sync),
+) {
     let count = results.outcomes.len();
     if count <= grain {
         return stretch(results, rayon::current_thread_index().unwrap_or(0));
     }
-    let (left, right) = results.split_at(count / 2);
-    rayon::join(|| share_out(left, grain, stretch), || share_out(right, grain, stretch));
+    let (left, right) = results.split_at((count / 2).next_multiple_of(lanes));
+    rayon::join(|| share_out(left, grain, lanes, stretch), || share_out(right, grain, lanes, stretch));
 }

@@ -4,6 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use batchla_core::{Error, HostArray, MatrixMut, MatrixRef, Scalar};
 
+use crate::engine::Sizes;
+use crate::group::Group;
 use crate::vector::{LANES, all_finite};
 use crate::workspace::Shape;
 
@@ -98,12 +100,14 @@ pub(crate) struct Scratch<T: Scalar> {
     pub(crate) a: Square<T>,
     /// Its inverse, or right-hand sides and solutions.
     pub(crate) x: Columns<T>,
+    /// A group of matrices.
+    pub(crate) group: Group<T>,
 }
 
 /// The scratch memory of every thread, and one place to share.
 pub(crate) struct Places<T: Scalar> {
     threads: Vec<Mutex<Scratch<T>>>,
-    shared: Square<T>,
+    shared: Scratch<T>,
 }
 
 /// The scratch memory of every thread.
@@ -116,16 +120,36 @@ impl<T: Scalar> Square<T> {
     }
 }
 
+impl<T: Scalar> Scratch<T> {
+    /// For each thread: either a matrix and its results, or a group of them.
+    fn new(shape: &Shape) -> Result<Self, Error> {
+        let (order, sizes) = match &shape.engine {
+            Some(engine) => (0, shape.sizes(engine)),
+            None => (shape.order, Sizes::default()),
+        };
+        Ok(Self { a: Square::new(order)?, x: Columns::new(order, shape.result_columns)?, group: Group::new(&sizes)? })
+    }
+
+    /// To share: the same without results, or nothing where nothing is shared.
+    fn shared(shape: &Shape) -> Result<Self, Error> {
+        let (order, sizes) = match &shape.engine {
+            _ if !shape.shared => (0, Sizes::default()),
+            Some(engine) => (0, engine.sizes(0, false)),
+            None => (shape.order, Sizes::default()),
+        };
+        Ok(Self { a: Square::new(order)?, x: Columns::new(0, 0)?, group: Group::new(&sizes)? })
+    }
+}
+
 impl<T: Scalar> Places<T> {
     pub(crate) fn new(shape: &Shape, threads: usize) -> Result<Self, Error> {
-        let scratch =
-            || Ok(Scratch { a: Square::new(shape.order)?, x: Columns::new(shape.order, shape.result_columns)? });
-        let threads = (0..threads).map(|_| scratch().map(Mutex::new)).collect::<Result<_, Error>>()?;
-        Ok(Self { threads, shared: Square::new(if shape.shared { shape.order } else { 0 })? })
+        let scratch = || Scratch::new(shape).map(Mutex::new);
+        let threads = (0..threads).map(|_| scratch()).collect::<Result<_, Error>>()?;
+        Ok(Self { threads, shared: Scratch::shared(shape)? })
     }
 
     /// The scratch memory of each thread, and the place of the factors of one matrix that serves many right-hand sides.
-    pub(crate) fn split(&mut self) -> (Threads<'_, T>, &mut Square<T>) {
+    pub(crate) fn split(&mut self) -> (Threads<'_, T>, &mut Scratch<T>) {
         (Threads(&self.threads), &mut self.shared)
     }
 }

@@ -6,7 +6,6 @@ use crate::backend::{Cpu, CpuPrepared, CpuScalar};
 use crate::getrs::{getrs, getrs_by_blocks};
 use crate::lu::{check_pivots, serving};
 use crate::parallel::{One, Results};
-use crate::plan::CpuPlan;
 use crate::scratch::{Columns, Square};
 use crate::workspace::CpuWorkspace;
 
@@ -22,7 +21,7 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
         let SolveArgs { source, b, x, report, .. } = args;
         check_pivots(&source, problem)?;
         let (threads, shared) = workspace.places(prepared.shape(), self.threads())?.split();
-        let (plan, transpose) = (prepared.cpu_plan(), problem.transpose());
+        let transpose = problem.transpose();
         let results = Results::new(report, x.batch()).with_matrices(x);
 
         let finish = |lu: &Square<T>, factored: Outcome, x: &mut Columns<T>, one: One<'_, T>| {
@@ -32,7 +31,7 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
                 Some(b) => serving(b, one.index),
             };
             let outcome = match given {
-                Some(given) if factored.is_regular() => lu.solve(x, given, transpose, plan),
+                Some(given) if factored.is_regular() => lu.solve(x, given, transpose),
                 _ => factored,
             };
             if outcome.is_regular() {
@@ -42,9 +41,20 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
             }
             *one.outcome = outcome.to_word();
         };
-        if source.layout().is_some_and(|a| a.batch() == 1) {
+        let one_serves_all = source.layout().is_some_and(|a| a.batch() == 1);
+        if let Some(engine) = prepared.cpu_plan().engine() {
+            if one_serves_all {
+                let place = (threads, &mut shared.group);
+                self.solve_with_one(prepared, engine, &source, place, results, (b.as_ref(), transpose));
+            } else {
+                self.for_each_factored_group(prepared, engine, &source, threads, results, |lu, aside, to| {
+                    lu.solve(aside.x, b.as_ref(), transpose, to);
+                });
+            }
+        } else if one_serves_all {
+            let shared = &mut shared.a;
             let taken = shared.take(&source, 0, None);
-            let outcome = shared.factor(taken, plan);
+            let outcome = shared.factor(taken);
             let lu = &*shared;
             self.for_each(prepared, threads, results, |scratch, results| {
                 results.for_each(|one| finish(lu, outcome, &mut scratch.x, one));
@@ -62,10 +72,10 @@ impl<T: CpuScalar> Square<T> {
     /// The solutions for right-hand sides `b`, from finite factors with no zero on the diagonal.
     ///
     /// Where blocks overflow on the way, our own loops, which divide late, have the last word.
-    fn solve(&self, x: &mut Columns<T>, b: MatrixRef<'_, T>, transpose: Transpose, plan: &CpuPlan) -> Outcome {
+    fn solve(&self, x: &mut Columns<T>, b: MatrixRef<'_, T>, transpose: Transpose) -> Outcome {
         let (lu, ld) = (self.columns.as_slice(), self.columns.ld());
         x.pack(b);
-        if plan.by_blocks() && self.has_reciprocals() {
+        if self.has_reciprocals() {
             getrs_by_blocks(lu, x.as_mut_slice(), ld, &self.pivots, transpose);
             if x.finite() {
                 return Outcome::Regular;

@@ -5,6 +5,8 @@ use std::fmt;
 
 use batchla_core::{Complex, Error, ErrorKind, Operation, Problem, Scalar, ScalarKind};
 
+use crate::engine::{Engine, Sizes};
+use crate::plan::CpuPlan;
 use crate::scratch::{Places, leading_dimension};
 
 /// What the scratch memory of a problem depends on.
@@ -16,32 +18,47 @@ pub(crate) struct Shape {
     pub(crate) result_columns: usize,
     /// Whether there is a place to share.
     pub(crate) shared: bool,
+    /// How groups are computed, where they are.
+    pub(crate) engine: Option<Engine>,
 }
 
 impl Shape {
-    pub(crate) fn of(problem: &Problem) -> Self {
+    pub(crate) fn of(problem: &Problem, plan: &CpuPlan) -> Self {
         let result_columns = match problem.operation() {
             Operation::Invert => problem.order(),
             Operation::Solve => problem.right_hand_sides(),
             _ => 0,
         };
         let shared = problem.operation() == Operation::Solve;
-        Self { scalar: problem.scalar(), order: problem.order(), result_columns, shared }
+        Self { scalar: problem.scalar(), order: problem.order(), result_columns, shared, engine: plan.engine() }
+    }
+
+    /// The memory of a thread's group.
+    pub(crate) fn sizes(&self, engine: &Engine) -> Sizes {
+        // Right-hand sides of a solution; columns to set aside for an inverse.
+        engine.sizes(if self.shared { self.result_columns } else { 0 }, !self.shared && self.result_columns > 0)
     }
 
     /// Bytes of the scratch memory of `threads` threads.
     pub(crate) fn bytes(&self, threads: usize) -> u64 {
-        let ld = match self.scalar {
-            ScalarKind::F32 => leading_dimension::<f32>(self.order),
-            ScalarKind::F64 => leading_dimension::<f64>(self.order),
-            ScalarKind::C32 => leading_dimension::<Complex<f32>>(self.order),
-            ScalarKind::C64 => leading_dimension::<Complex<f64>>(self.order),
-        };
         let wide = |x: usize| x as u64;
         let element = wide(self.scalar.bytes());
-        let columns = |cols: usize| wide(ld).saturating_mul(wide(cols)).saturating_mul(element);
-        let square = columns(self.order).saturating_add(wide(self.order).saturating_mul(4));
-        let one = square.saturating_add(columns(self.result_columns));
+        let (square, results) = if let Some(engine) = &self.engine {
+            let bytes = |sizes: Sizes| sizes.bytes(self.scalar.bytes());
+            let (alone, all) = (bytes(engine.sizes(0, false)), bytes(self.sizes(engine)));
+            (alone, all - alone)
+        } else {
+            let ld = match self.scalar {
+                ScalarKind::F32 => leading_dimension::<f32>(self.order),
+                ScalarKind::F64 => leading_dimension::<f64>(self.order),
+                ScalarKind::C32 => leading_dimension::<Complex<f32>>(self.order),
+                ScalarKind::C64 => leading_dimension::<Complex<f64>>(self.order),
+            };
+            let columns = |cols: usize| wide(ld).saturating_mul(wide(cols)).saturating_mul(element);
+            let square = columns(self.order).saturating_add(wide(self.order).saturating_mul(4));
+            (square, columns(self.result_columns))
+        };
+        let one = square.saturating_add(results);
         wide(threads).saturating_mul(one).saturating_add(if self.shared { square } else { 0 })
     }
 }

@@ -115,6 +115,29 @@ for_every_scalar! {
     solutions_solve
     determinants_multiply
     pivots_survive_both_ends_of_the_range
+    growth_that_cancels_leaves_the_inverse_exact
+}
+
+/// Wilkinson's matrix: elements of `U⁻¹` differ by `2^(n−1)`, and the sums that make `X` of them are exact when products come before the difference.
+fn growth_that_cancels_leaves_the_inverse_exact<T: CpuScalar>() {
+    for n in [3, 4, 20, 40, 70] {
+        for plan in ["interleaved", "blocked"] {
+            let a = Batch::<T>::from_fn(1, n, n, |_, i, j| {
+                let size = if i == j || j + 1 == n {
+                    1.0
+                } else if i > j {
+                    -1.0
+                } else {
+                    0.0
+                };
+                T::from_f64(size, 0.0)
+            })
+            .unwrap();
+            let inverse = Cpu::new().invert_with(&a, Extras::none(), &Options::default().with_plan(plan)).unwrap();
+            let ratio = inverse_ratio(a.view().matrix(0).unwrap(), inverse.batch.view().matrix(0).unwrap());
+            assert!(ratio == 0.0, "{plan} {} of order {n}: {ratio}", T::KIND);
+        }
+    }
 }
 
 /// Diagonals near overflow and underflow, where a naive complex reciprocal fails.

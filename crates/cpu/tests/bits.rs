@@ -5,7 +5,7 @@
 mod matrices;
 
 use batchla_core::*;
-use batchla_cpu::{Cpu, CpuPlan, CpuScalar};
+use batchla_cpu::{Cpu, CpuPlan, CpuScalar, InstructionSet};
 use matrices::{bits, random};
 
 type Bits = Vec<Vec<(u64, u64)>>;
@@ -83,6 +83,91 @@ fn in_place_and_from_factors_give_the_same_bits<T: CpuScalar>() {
     }
 }
 
+/// Everything that a plan computes of a batch, as bits.
+fn everything<T: CpuScalar>(cpu: &Cpu, plan: &str, a: &Batch<T>, b: &Batch<T>) -> Vec<Bits> {
+    let (n, options) = (a.layout().rows(), Options::default().with_plan(plan));
+    let (mut lu, mut pivots, mut words) =
+        (Batch::zeros(*a.layout()).unwrap(), vec![0; a.batch() * n], vec![0; a.batch()]);
+    let problem = Problem::factorize::<T>(SourceKind::Matrix, *a.layout(), *a.layout()).unwrap();
+    let prepared = cpu.prepare(&problem, &options).unwrap();
+    let source = Source::Matrix(a.view());
+    let mut view = lu.view_mut();
+    let args = FactorizeArgs::new(&source, &mut view, &mut pivots, ReportMut::new(&mut words[..]));
+    cpu.run_factorize(&prepared, args, &mut cpu.workspace(&prepared).unwrap()).unwrap();
+    let mut results = vec![
+        all_bits(&lu),
+        vec![pivots.iter().chain(&words).map(|&word| (u64::from(word), 0)).collect()],
+        all_bits(&cpu.invert_with(a, Extras::none(), &options).unwrap().batch),
+    ];
+    for transpose in Transpose::ALL {
+        let problem =
+            Problem::solve::<T>(SourceKind::Matrix, *a.layout(), Some(*b.layout()), *b.layout(), transpose).unwrap();
+        let prepared = cpu.prepare(&problem, &options).unwrap();
+        let mut x = Batch::zeros(*b.layout()).unwrap();
+        let mut view = x.view_mut();
+        let (source, given) = (Source::Matrix(a.view()), b.view());
+        let args = SolveArgs::new(&source, Some(&given), &mut view, ReportMut::new(&mut words[..]));
+        cpu.run_solve(&prepared, args, &mut cpu.workspace(&prepared).unwrap()).unwrap();
+        results.push(all_bits(&x));
+    }
+    results
+}
+
+/// Random matrices; with zeros of either sign, ties and singular ones; and pivots at both ends of the range.
+fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>() {
+    let sets = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
+    let cpus: Vec<_> = sets.map(|set| Cpu::builder().threads(1).instruction_set(set).build().unwrap()).collect();
+    for n in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 33, 48, 65, 83] {
+        let mut random = matrices::Random::new(n as u64);
+        let tiny = T::SAFE_MINIMUM.to_f64() / 2.0;
+        let a = Batch::<T>::from_fn(19, n, n, |b, _, j| match b % 4 {
+            0 | 1 => random.scalar(),
+            2 => T::from_f64(-(random.next() * 2.0).round(), (random.next() * 1.2).round()),
+            _ if b == 7 && j == n / 2 => T::from_f64(tiny * random.next(), tiny * random.next()),
+            _ => random.scalar::<T>() * T::from_f64(10f64.powi(j as i32 % 3 - 1), 0.0),
+        })
+        .unwrap();
+        let b = random_batch(19, n, 5);
+        let expected = everything(&cpus[0], "blocked", &a, &b);
+        for cpu in &cpus {
+            for plan in ["interleaved", "blocked"] {
+                let found = everything(cpu, plan, &a, &b);
+                for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    assert!(found == expected, "{plan} {} n={n}, result {what}, {}", T::KIND, cpu.describe());
+                }
+            }
+        }
+    }
+}
+
+/// Regular matrices, a singular one, regular ones: many groups at a time, where neighbours lie in plain memory, and one by one, where they do not.
+fn plain_and_padded_memory_give_the_same_bits<T: CpuScalar>() {
+    for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
+        let cpu = Cpu::builder().threads(1).instruction_set(set).build().unwrap();
+        for n in 1..=9 {
+            let mut random = matrices::Random::new(n as u64);
+            let zero_row = |b, i| b == 37 && i == 0;
+            let a = Batch::<T>::from_fn(
+                70,
+                n,
+                n,
+                |b, i, _| {
+                    if zero_row(b, i) { T::from_f64(0.0, 0.0) } else { random.scalar() }
+                },
+            )
+            .unwrap();
+            let padded = a.to_layout(a.layout().with_leading_dimension(n + 1).unwrap()).unwrap();
+            let b = random_batch(70, n, 2);
+            let found = [&a, &padded].map(|a| everything(&cpu, "interleaved", a, &b));
+            assert!(found[0] == found[1], "{} n={n}, {}", T::KIND, cpu.describe());
+        }
+    }
+}
+
+fn random_batch<T: CpuScalar>(batch: usize, rows: usize, cols: usize) -> Batch<T> {
+    random(batch, rows, cols, 77)
+}
+
 #[test]
 fn padding_is_left_alone() {
     let layout = BatchLayout::column_major(3, 9, 9).unwrap().with_leading_dimension(12).unwrap();
@@ -109,4 +194,6 @@ for_every_scalar! {
     layouts_do_not_change_bits
     places_and_threads_do_not_change_bits
     in_place_and_from_factors_give_the_same_bits
+    plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits
+    plain_and_padded_memory_give_the_same_bits
 }

@@ -1,7 +1,7 @@
 //! The CPU backend under the whole suite: as it plans itself, and with each plan forced.
 
 use batchla_core::{BatchLayout, Complex, Error, Options};
-use batchla_cpu::{Cpu, CpuScalar};
+use batchla_cpu::{Cpu, CpuScalar, InstructionSet};
 use batchla_testkit::{Generator, Reference, Scope, conformance, cross_check};
 
 conformance!(cpu_f32, f32, Scope::FULL, Ok(Cpu::new()));
@@ -9,10 +9,40 @@ conformance!(cpu_f64, f64, Scope::FULL, Ok(Cpu::new()));
 conformance!(cpu_c32, Complex<f32>, Scope::FULL, Ok(Cpu::new()));
 conformance!(cpu_c64, Complex<f64>, Scope::FULL, Ok(Cpu::new()));
 
-conformance!(unblocked_f32, f32, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("unblocked"));
-conformance!(unblocked_c64, Complex<f64>, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("unblocked"));
-conformance!(faer_f64, f64, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("faer"));
-conformance!(faer_c32, Complex<f32>, Scope::QUICK, Ok(Cpu::new()), Options::default().with_plan("faer"));
+conformance!(interleaved_f32, f32, Scope::QUICK, Ok(Cpu::new()), forced("interleaved"));
+conformance!(interleaved_f64, f64, Scope::QUICK, Ok(Cpu::new()), forced("interleaved"));
+conformance!(interleaved_c32, Complex<f32>, Scope::QUICK, Ok(Cpu::new()), forced("interleaved"));
+conformance!(interleaved_c64, Complex<f64>, Scope::QUICK, Ok(Cpu::new()), forced("interleaved"));
+conformance!(blocked_f32, f32, Scope::QUICK, Ok(Cpu::new()), forced("blocked"));
+conformance!(blocked_f64, f64, Scope::QUICK, Ok(Cpu::new()), forced("blocked"));
+conformance!(blocked_c32, Complex<f32>, Scope::QUICK, Ok(Cpu::new()), forced("blocked"));
+conformance!(blocked_c64, Complex<f64>, Scope::QUICK, Ok(Cpu::new()), forced("blocked"));
+conformance!(faer_f32, f32, Scope::QUICK, Ok(Cpu::new()), forced("faer"));
+conformance!(faer_f64, f64, Scope::QUICK, Ok(Cpu::new()), forced("faer"));
+conformance!(faer_c32, Complex<f32>, Scope::QUICK, Ok(Cpu::new()), forced("faer"));
+conformance!(faer_c64, Complex<f64>, Scope::QUICK, Ok(Cpu::new()), forced("faer"));
+
+// What the planner makes of narrower vectors, where the machine has them.
+conformance!(avx2_f32, f32, Scope::QUICK, on(InstructionSet::Avx2));
+conformance!(avx2_f64, f64, Scope::QUICK, on(InstructionSet::Avx2));
+conformance!(avx2_c32, Complex<f32>, Scope::QUICK, on(InstructionSet::Avx2));
+conformance!(avx2_c64, Complex<f64>, Scope::QUICK, on(InstructionSet::Avx2));
+conformance!(avx2_blocked_f32, f32, Scope::QUICK, on(InstructionSet::Avx2), forced("blocked"));
+conformance!(avx2_blocked_c64, Complex<f64>, Scope::QUICK, on(InstructionSet::Avx2), forced("blocked"));
+conformance!(portable_f32, f32, Scope::QUICK, on(InstructionSet::Portable));
+conformance!(portable_f64, f64, Scope::QUICK, on(InstructionSet::Portable));
+conformance!(portable_c32, Complex<f32>, Scope::QUICK, on(InstructionSet::Portable));
+conformance!(portable_c64, Complex<f64>, Scope::QUICK, on(InstructionSet::Portable));
+conformance!(portable_blocked_f64, f64, Scope::QUICK, on(InstructionSet::Portable), forced("blocked"));
+conformance!(portable_blocked_c32, Complex<f32>, Scope::QUICK, on(InstructionSet::Portable), forced("blocked"));
+
+fn forced(plan: &str) -> Options {
+    Options::default().with_plan(plan)
+}
+
+fn on(set: InstructionSet) -> Result<Cpu, Error> {
+    Cpu::builder().instruction_set(set).build()
+}
 
 conformance!(one_thread_f64, f64, Scope::QUICK, Cpu::builder().threads(1).build());
 conformance!(many_threads_grain_one_f32, f32, Scope::QUICK, Cpu::builder().threads(5).grain(1).build());

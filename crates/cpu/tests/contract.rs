@@ -251,9 +251,11 @@ fn a_plan_that_does_not_exist_is_refused_with_those_that_do() {
 fn a_plan_prints_as_one_line_and_ids_tell_families_apart() {
     let layout = BatchLayout::column_major(3, 40, 40).unwrap();
     let problem = Problem::factorize::<f64>(SourceKind::InPlace, layout, layout).unwrap();
-    let [unblocked, faer] = CpuPlan::NAMES.map(|name| CpuPlan::choose(&problem, &forced(name)).unwrap());
-    assert_ne!(unblocked.arithmetic(), faer.arithmetic());
-    assert_eq!((unblocked.name(), faer.name()), ("unblocked", "faer"));
+    let plans = CpuPlan::NAMES.map(|name| CpuPlan::choose(&problem, &forced(name)).unwrap());
+    assert_eq!(plans.each_ref().map(Plan::name), CpuPlan::NAMES);
+    let [interleaved, blocked, faer] = plans;
+    assert_eq!(interleaved.arithmetic(), blocked.arithmetic());
+    assert_ne!(interleaved.arithmetic(), faer.arithmetic());
     assert!(!faer.to_string().contains('\n') && faer.to_string().contains("n=40"), "{faer}");
 }
 

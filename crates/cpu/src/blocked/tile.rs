@@ -1,0 +1,174 @@
+//! The tile: some vectors of some columns in registers while a product is subtracted from them.
+
+use crate::simd::{Lanes, Vector};
+
+/// A part of a product `A B`: columns `first..first + depth` of `A`, and as many rows of `B`.
+#[derive(Clone, Copy)]
+pub(super) struct Factors<'a, L> {
+    /// `A`'s columns, `ld` apart.
+    pub(super) a: &'a [L],
+    /// `B`'s columns, `ld` apart; `None` where they are those of the result.
+    pub(super) b: Option<&'a [L]>,
+    /// The row of `B` that belongs to `A`'s first column.
+    pub(super) row: usize,
+    pub(super) ld: usize,
+}
+
+/// Where the real part of number `i` of a column lies among real numbers.
+#[inline(always)]
+fn place<L: Lanes>(i: usize) -> usize {
+    if L::PARTS == 1 { i } else { i / L::COUNT * (2 * L::COUNT) + i % L::COUNT }
+}
+
+/// Number `i` of a column.
+#[inline(always)]
+pub(super) fn number<L: Lanes>(column: &[L], i: usize) -> L::Number {
+    L::lane(column, i / L::COUNT, i % L::COUNT)
+}
+
+/// Number `i` of a column in every lane.
+#[inline(always)]
+pub(super) fn spread<L: Lanes>(column: &[L], i: usize) -> L {
+    L::splat(number(column, i))
+}
+
+/// `sum[c][r] -= Σ A[i + r, k] B[k, j + c]` for each `k` of `first..end` in turn, from the last one on where `DOWN`. `own` are the result's
+/// columns.
+#[inline(always)]
+pub(super) fn subtract<L: Lanes, const R: usize, const C: usize, const DOWN: bool>(
+    sum: &mut [[L; R]; C],
+    own: &[L],
+    factors: Factors<'_, L>,
+    (first, end): (usize, usize),
+    i: usize,
+    j: usize,
+) {
+    let Factors { a, b, row, ld } = factors;
+    if first >= end {
+        return;
+    }
+    let reals = L::Vector::as_reals(L::as_vectors(b.unwrap_or(own)));
+    let stride = ld * L::PARTS * L::COUNT;
+    // What is read below, at most.
+    assert!(i + R <= ld && (end - 1) * ld + i + R <= a.len());
+    assert!(row + end <= ld * L::COUNT && (j + C) * stride <= reals.len());
+    let mut inner = *sum;
+    for step in 0..end - first {
+        let k = if DOWN { end - 1 - step } else { first + step };
+        let mut l = [L::zero(); R];
+        for r in 0..R {
+            // SAFETY: column `k` of `A` has vector `i + r`.
+            l[r] = unsafe { *a.get_unchecked(k * ld + i + r) };
+        }
+        let at = place::<L>(row + k);
+        for c in 0..C {
+            let at = at + (j + c) * stride;
+            // SAFETY: column `j + c` of `B` has row `row + k`, whose parts are one vector apart.
+            let u = unsafe {
+                L::spread_parts(*reals.get_unchecked(at), *reals.get_unchecked(at + (L::PARTS - 1) * L::COUNT))
+            };
+            for r in 0..R {
+                inner[c][r] = inner[c][r].minus_product(l[r], u);
+            }
+        }
+    }
+    *sum = inner;
+}
+
+/// `C -= A B` for vectors `i..end` of columns `j..j + width` of the result.
+#[inline(always)]
+pub(super) fn subtract_product<L: Lanes>(
+    own: &mut [L],
+    factors: Factors<'_, L>,
+    depth: usize,
+    (i, end): (usize, usize),
+    width: usize,
+) {
+    let mut j = 0;
+    if L::PARTS == 1 && L::COUNT * size_of::<<L::Number as batchla_core::Scalar>::Real>() == 64 {
+        while width - j >= 8 {
+            subtract_columns::<L, 8>(own, factors, depth, (i, end), j);
+            j += 8;
+        }
+    }
+    while width - j >= 4 {
+        subtract_columns::<L, 4>(own, factors, depth, (i, end), j);
+        j += 4;
+    }
+    while j < width {
+        subtract_columns::<L, 1>(own, factors, depth, (i, end), j);
+        j += 1;
+    }
+}
+
+#[inline(always)]
+fn subtract_columns<L: Lanes, const C: usize>(
+    own: &mut [L],
+    factors: Factors<'_, L>,
+    depth: usize,
+    (mut i, end): (usize, usize),
+    j: usize,
+) {
+    while end - i >= 2 {
+        subtract_tile::<L, 2, C>(own, factors, depth, i, j);
+        i += 2;
+    }
+    if i < end {
+        subtract_tile::<L, 1, C>(own, factors, depth, i, j);
+    }
+}
+
+#[inline(always)]
+fn subtract_tile<L: Lanes, const R: usize, const C: usize>(
+    own: &mut [L],
+    factors: Factors<'_, L>,
+    depth: usize,
+    i: usize,
+    j: usize,
+) {
+    let mut sum = load::<L, R, C>(own, factors.ld, i, j);
+    subtract::<L, R, C, false>(&mut sum, own, factors, (0, depth), i, j);
+    store(own, factors.ld, i, j, sum);
+}
+
+/// Vectors `i..i + R` of `C` columns from `j` on.
+#[inline(always)]
+pub(super) fn load<L: Lanes, const R: usize, const C: usize>(a: &[L], ld: usize, i: usize, j: usize) -> [[L; R]; C] {
+    let mut tile = [[L::zero(); R]; C];
+    for c in 0..C {
+        let column = &a[i + (j + c) * ld..][..R];
+        for r in 0..R {
+            tile[c][r] = column[r];
+        }
+    }
+    tile
+}
+
+/// Writes vectors `i..i + R` of `C` columns from `j` on.
+#[inline(always)]
+pub(super) fn store<L: Lanes, const R: usize, const C: usize>(
+    a: &mut [L],
+    ld: usize,
+    i: usize,
+    j: usize,
+    tile: [[L; R]; C],
+) {
+    for c in 0..C {
+        let column = &mut a[i + (j + c) * ld..][..R];
+        for r in 0..R {
+            column[r] = tile[c][r];
+        }
+    }
+}
+
+/// The lanes above lane `lane`, that is: below it in the column.
+#[inline(always)]
+pub(super) fn lanes_after<L: Lanes>(lane: usize) -> <L::Vector as Vector>::Mask {
+    L::Vector::counting().above(L::count(lane))
+}
+
+/// The lanes before lane `lane`.
+#[inline(always)]
+pub(super) fn lanes_before<L: Lanes>(lane: usize) -> <L::Vector as Vector>::Mask {
+    L::count(lane).above(L::Vector::counting())
+}

@@ -1,0 +1,166 @@
+//! How the plans of our own compute a group of matrices: which routines, on which vectors, in how much memory.
+
+use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
+
+use crate::backend::CpuScalar;
+use crate::blocked::{self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
+use crate::interleaved::{self, Getrf, Getri, Getrs, Pack, Stretch, Unpack};
+use crate::routines::Spoiled;
+use crate::simd::{InstructionSet, MOST_LANES};
+
+/// Which routines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A matrix a lane.
+    Interleaved,
+    /// One matrix at a time, by blocks.
+    Blocked,
+}
+
+/// The way to compute groups of matrices of one order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Engine {
+    kind: Kind,
+    set: InstructionSet,
+    /// Lanes of a vector.
+    width: usize,
+    order: usize,
+    /// The distance of columns, in numbers.
+    ld: usize,
+}
+
+/// Elements of a group's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) a: usize,
+    pub(crate) x: usize,
+    pub(crate) aside: usize,
+    pub(crate) exchanges: usize,
+}
+
+impl Sizes {
+    /// Bytes, with elements of so many.
+    pub(crate) fn bytes(&self, element: usize) -> u64 {
+        let elements = self.a.saturating_add(self.x).saturating_add(self.aside) as u64;
+        elements.saturating_mul(element as u64).saturating_add(4 * self.exchanges as u64)
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(kind: Kind, set: InstructionSet, scalar: ScalarKind, order: usize) -> Self {
+        let width = match scalar {
+            ScalarKind::F32 | ScalarKind::C32 => set.lanes::<f32>(),
+            ScalarKind::F64 | ScalarKind::C64 => set.lanes::<f64>(),
+        };
+        let ld = match kind {
+            Kind::Interleaved => interleaved::leading_dimension(order).saturating_mul(width),
+            Kind::Blocked => blocked::leading_dimension(order, width, scalar),
+        };
+        Self { kind, set, width, order, ld }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn order(&self) -> usize {
+        self.order
+    }
+
+    /// Matrices of a group.
+    pub(crate) fn lanes(&self) -> usize {
+        if self.kind == Kind::Interleaved { self.width } else { 1 }
+    }
+
+    /// The memory that a group with so many right-hand sides needs.
+    pub(crate) fn sizes(&self, right_hand_sides: usize, aside: bool) -> Sizes {
+        let columns = |count: usize| self.ld.saturating_mul(count);
+        let set_aside = if self.kind == Kind::Interleaved { interleaved::COLUMNS } else { blocked::COLUMNS };
+        Sizes {
+            a: columns(self.order),
+            x: columns(right_hand_sides),
+            aside: columns(if aside { set_aside } else { 0 }),
+            exchanges: self.order.saturating_mul(self.lanes()),
+        }
+    }
+
+    /// Takes matrices over, all of one shape.
+    pub(crate) fn pack<T: CpuScalar>(&self, from: &[MatrixRef<'_, T>], to: &mut [T]) {
+        match self.kind {
+            Kind::Interleaved => T::pack(self.set, Pack { from, to }),
+            Kind::Blocked => T::pack_columns(self.set, PackColumns { from: from[0], to, ld: self.ld }),
+        }
+    }
+
+    /// Factors or inverts as many whole groups of a plain stretch as are regular, in one go; gives their number of matrices.
+    pub(crate) fn run_plain<T: CpuScalar>(&self, stretch: Stretch<'_, T>) -> usize {
+        if self.kind == Kind::Interleaved { T::stretch(self.set, stretch) } else { 0 }
+    }
+
+    /// Hands matrices over; gives those that are not finite, bit by bit.
+    pub(crate) fn unpack<T: CpuScalar>(&self, from: &[T], to: &mut [Option<MatrixMut<'_, T>>]) -> u32 {
+        match (self.kind, to) {
+            (Kind::Interleaved, to) => T::unpack(self.set, Unpack { from, to }),
+            (Kind::Blocked, [Some(to), ..]) => {
+                u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to }) != 0)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Factors; gives the column of the first zero pivot of each matrix.
+    pub(crate) fn getrf<T: CpuScalar>(&self, a: &mut [T], exchanges: &mut [u32]) -> [u32; MOST_LANES] {
+        match self.kind {
+            Kind::Interleaved => T::getrf(self.set, Getrf { a, order: self.order, exchanges }),
+            Kind::Blocked => [T::blocked_getrf(self.set, BlockedGetrf { a, ld: self.ld, exchanges }); MOST_LANES],
+        }
+    }
+
+    /// Inverts from factors, in their place.
+    pub(crate) fn getri<T: CpuScalar>(&self, a: &mut [T], aside: &mut [T], exchanges: &[u32]) {
+        match self.kind {
+            Kind::Interleaved => T::getri(self.set, Getri { a, aside, order: self.order, exchanges }),
+            Kind::Blocked => T::blocked_getri(self.set, BlockedGetri { a, aside, ld: self.ld, exchanges }),
+        }
+    }
+
+    /// Makes factors ready to be solved with.
+    pub(crate) fn before_getrs<T: CpuScalar>(&self, lu: &mut [T], transpose: Transpose) {
+        if self.kind == Kind::Blocked && transpose != Transpose::None {
+            let conj = transpose == Transpose::ConjugateTranspose;
+            T::transposed(self.set, Transposed { a: lu, ld: self.ld, order: self.order, conj });
+        }
+    }
+
+    /// Solves from factors that are ready.
+    pub(crate) fn getrs<T: CpuScalar>(&self, lu: &[T], x: &mut [T], exchanges: &[u32], transpose: Transpose) {
+        match self.kind {
+            Kind::Interleaved => T::getrs(self.set, Getrs { lu, x, order: self.order, exchanges, transpose }),
+            Kind::Blocked => T::blocked_getrs(self.set, BlockedGetrs { lu, x, ld: self.ld, exchanges, transpose }),
+        }
+    }
+
+    /// Which matrices are not finite, bit by bit.
+    pub(crate) fn spoiled<T: CpuScalar>(&self, a: &[T]) -> u32 {
+        let lanes = T::spoiled(self.set, Spoiled { a });
+        if self.kind == Kind::Interleaved { lanes } else { u32::from(lanes != 0) }
+    }
+
+    /// `U`'s diagonal, of the matrix in a lane.
+    pub(crate) fn diagonal<T: Scalar>(&self, a: &[T], lane: usize, k: usize) -> T {
+        let column = k * (self.ld / self.width);
+        let (vector, lane) = match self.kind {
+            Kind::Interleaved => (column + k, lane),
+            Kind::Blocked => (column + k / self.width, k % self.width),
+        };
+        // Complex numbers lie in two planes: all real parts of a vector, then all imaginary ones.
+        if !T::IS_COMPLEX {
+            return a[vector * self.width + lane];
+        }
+        let part = |part: usize| {
+            let place = (2 * vector + part) * self.width + lane;
+            if place.is_multiple_of(2) { a[place / 2].re() } else { a[place / 2].im() }
+        };
+        T::from_parts(part(0), part(1))
+    }
+}

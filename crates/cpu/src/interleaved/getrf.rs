@@ -1,0 +1,356 @@
+//! `A = P L U` in every lane, each with exchanges of its own.
+//!
+//! Left-looking by panels: the exchanges so far and the columns on the left are applied to a panel's columns when their turn comes. Small
+//! matrices are one panel.
+
+use std::ops::Range;
+
+use batchla_core::Scalar;
+
+use super::leading_dimension;
+use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
+use super::tiny;
+use crate::scalar::reciprocal;
+use crate::simd::{Lanes, MOST_LANES, Vector, Work};
+
+/// Columns of a panel.
+const PANEL: usize = 2 * COLUMNS;
+
+/// The largest order that is one panel.
+const WHOLE: usize = 16;
+
+/// Factors the matrices of a group.
+pub struct Getrf<'a, T> {
+    pub(crate) a: &'a mut [T],
+    pub(crate) order: usize,
+    /// Out: the exchanges of each lane, one lane after another.
+    pub(crate) exchanges: &'a mut [u32],
+}
+
+impl<T: Scalar> Work<T> for Getrf<'_, T> {
+    /// The column of the first zero pivot of each lane; the order where there is none.
+    type Output = [u32; MOST_LANES];
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) -> [u32; MOST_LANES] {
+        let Self { a, order: n, exchanges } = self;
+        let a = L::from_numbers_mut(a);
+        let mut zero_pivots = L::count(n);
+        factor(a, n, exchanges, &mut zero_pivots);
+        let mut result = [0; MOST_LANES];
+        zero_pivots.store_counts(&mut result);
+        result
+    }
+}
+
+/// The body for `C` columns from `j` on: for four at a time, then for one.
+macro_rules! for_columns {
+    ($columns:expr, |$j:ident, $c:ident| $body:expr) => {{
+        let Range { start, end } = $columns;
+        let mut $j = start;
+        while end - $j >= COLUMNS {
+            const $c: usize = COLUMNS;
+            $body;
+            $j += COLUMNS;
+        }
+        while $j < end {
+            const $c: usize = 1;
+            $body;
+            $j += 1;
+        }
+    }};
+}
+pub(super) use for_columns;
+
+/// The first row from `k` on whose size is largest; `k` where none is above zero.
+///
+/// In two halves side by side, each of which waits for its own comparisons only.
+#[inline(always)]
+fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
+    let one = L::count(1);
+    let (first, second) = column[k..].split_at((column.len() - k).div_ceil(2));
+    let (mut size, mut index, mut row) = (L::Vector::splat(num_traits::zero()), L::count(k), L::count(k));
+    let (mut other_size, mut other_index, mut other_row) = (size, index, L::count(k + first.len()));
+    for (x, other) in first.iter().zip(second) {
+        (size, index) = larger::<L>((x.size(), row), (size, index));
+        (other_size, other_index) = larger::<L>((other.size(), other_row), (other_size, other_index));
+        (row, other_row) = (row.add(one), other_row.add(one));
+    }
+    for x in &first[second.len()..] {
+        (size, index) = larger::<L>((x.size(), row), (size, index));
+    }
+    larger::<L>((other_size, other_index), (size, index)).1
+}
+
+/// The candidate where its size is above the best one's.
+#[inline(always)]
+pub(super) fn larger<L: Lanes>(
+    candidate: (L::Vector, L::Vector),
+    best: (L::Vector, L::Vector),
+) -> (L::Vector, L::Vector) {
+    let above = candidate.0.above(best.0);
+    (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
+}
+
+/// Factors the matrices of a group.
+#[inline(always)]
+pub(super) fn factor<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+    match n {
+        2 => tiny::factor::<L, 2>(a, &mut exchanges[..2 * L::COUNT], zero_pivots),
+        3 => tiny::factor::<L, 3>(a, &mut exchanges[..3 * L::COUNT], zero_pivots),
+        4 => tiny::factor::<L, 4>(a, &mut exchanges[..4 * L::COUNT], zero_pivots),
+        0..=WHOLE => {
+            for k in 0..n {
+                let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+                note::<L>(index, exchanges, n, k);
+                choose_and_scale(a, (n, n), (k, index), 0..n, zero_pivots);
+            }
+        }
+        _ => {
+            let shape = (n, leading_dimension(n));
+            for left in (0..n).step_by(PANEL) {
+                let panel = left..n.min(left + PANEL);
+                for k in 0..left {
+                    for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
+                }
+                for_columns!(panel.clone(), |j, C| update::<L, C>(a, shape, left, j));
+                factor_panel(a, shape, panel.clone(), exchanges, zero_pivots);
+                for k in panel.filter(|_| n - left > WHOLE) {
+                    for_columns!(0..left, |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
+                }
+            }
+        }
+    }
+}
+
+/// Factors the columns of a panel, to which those on the left are applied.
+#[inline(always)]
+fn factor_panel<L: Lanes>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    panel: Range<usize>,
+    exchanges: &mut [u32],
+    zero_pivots: &mut L::Vector,
+) {
+    for k in panel.clone() {
+        let index = largest::<L>(&a[k * ld..k * ld + n], k);
+        note::<L>(index, exchanges, n, k);
+        // Few rows are chosen from. With many, exchanges lane by lane are faster, although vectors wait for them.
+        if n - k <= WHOLE.max(2 * L::COUNT) {
+            // Columns on the left wait for the panel's end, unless choosing is faster there too.
+            let first = if n - panel.start <= WHOLE { 0 } else { panel.start };
+            choose_and_scale(a, (n, ld), (k, index), first..panel.end, zero_pivots);
+        } else {
+            for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k..k + 1, j, exchanges));
+            scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
+            for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
+        }
+    }
+}
+
+/// Makes exchange `k` in some columns by looking at every row, and eliminates column `k` from those on its right.
+#[inline(always)]
+fn choose_and_scale<L: Lanes>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    (k, index): (usize, L::Vector),
+    columns: Range<usize>,
+    zero_pivots: &mut L::Vector,
+) {
+    for_columns!(columns.start..k + 1, |j, C| choose_row::<L, C>(a, (n, ld), k, j, index));
+    scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
+    for_columns!(k + 1..columns.end, |j, C| choose_and_eliminate::<L, C>(a, (n, ld), k, j, index));
+}
+
+/// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
+#[inline(always)]
+fn choose_row<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), k: usize, j: usize, index: L::Vector) {
+    let one = L::count(1);
+    let mut a = Columns::<L, C>::new(a, ld, j);
+    let old = a.row(k);
+    let (mut new, mut row) = (old, L::count(k));
+    for i in k + 1..n {
+        row = row.add(one);
+        let here = row.equals(index);
+        let x = a.row(i);
+        for c in 0..C {
+            new[c] = L::select(here, x[c], new[c]);
+            // SAFETY: below n and C.
+            unsafe { *a.get_mut(i, c) = L::select(here, old[c], x[c]) };
+        }
+    }
+    a.set_row(k, new);
+}
+
+/// The same, and eliminates column `k`, which is exchanged and scaled.
+#[inline(always)]
+fn choose_and_eliminate<L: Lanes, const C: usize>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    k: usize,
+    j: usize,
+    index: L::Vector,
+) {
+    let one = L::count(1);
+    let (left, right) = a.split_at_mut(j * ld);
+    let l = &left[k * ld..][..n];
+    let mut a = Columns::<L, C>::new(right, ld, 0);
+    let old = a.row(k);
+    let (mut new, mut row) = (old, L::count(k));
+    for i in k + 1..n {
+        row = row.add(one);
+        let here = row.equals(index);
+        let x = a.row(i);
+        for c in 0..C {
+            new[c] = L::select(here, x[c], new[c]);
+        }
+    }
+    a.set_row(k, new);
+    let mut row = L::count(k);
+    for i in k + 1..n {
+        row = row.add(one);
+        let here = row.equals(index);
+        let mut x = a.row(i);
+        for c in 0..C {
+            x[c] = L::select(here, old[c], x[c]).minus_product(l[i], new[c]);
+        }
+        a.set_row(i, x);
+    }
+}
+
+/// Writes exchange `k` of every lane.
+#[inline(always)]
+pub(super) fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
+    let mut rows = [0; MOST_LANES];
+    index.store_counts(&mut rows);
+    for (exchange, row) in exchanges[k..].iter_mut().step_by(n).zip(&rows[..L::COUNT]) {
+        *exchange = *row;
+    }
+}
+
+/// Makes some exchanges in the rows of `C` columns from `j` on, lane by lane.
+#[inline(always)]
+pub(super) fn exchange_rows<L: Lanes, const C: usize>(
+    a: &mut [L],
+    (n, ld): (usize, usize),
+    steps: impl Iterator<Item = usize>,
+    j: usize,
+    exchanges: &[u32],
+) {
+    // Numbers, not vectors: a load of a vector would wait for the store of a lane.
+    let reals = L::Vector::as_reals_mut(L::as_vectors_mut(&mut a[j * ld..][..C * ld]));
+    let row = L::PARTS * L::COUNT;
+    for k in steps {
+        for (lane, &p) in exchanges[k..].iter().step_by(n).take(L::COUNT).enumerate() {
+            let (here, there) = (k * row + lane, p as usize * row + lane);
+            assert!(k < ld && (p as usize) < ld);
+            for c in 0..C {
+                for part in 0..L::PARTS {
+                    let at = c * ld * row + part * L::COUNT;
+                    // SAFETY: both rows of column `c` exist.
+                    unsafe {
+                        let (x, y) = (*reals.get_unchecked(at + here), *reals.get_unchecked(at + there));
+                        (*reals.get_unchecked_mut(at + here), *reals.get_unchecked_mut(at + there)) = (y, x);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Divides what is below row `k` by the pivot there, and notes where that is zero.
+#[inline(always)]
+fn scale<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
+    let pivot = column[k];
+    if pivot.is_moderate() {
+        let reciprocal = pivot.reciprocal();
+        for x in &mut column[k + 1..] {
+            *x = x.times(reciprocal);
+        }
+    } else {
+        scale_slowly(column, k, zero_pivots);
+    }
+}
+
+/// The same lane by lane.
+#[cold]
+#[inline(never)]
+pub(super) fn scale_slowly<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
+    let (zero, at) = (L::Vector::splat(num_traits::zero()), L::count(k));
+    let first = L::Vector::select(zero_pivots.above(at), at, *zero_pivots);
+    *zero_pivots = L::Vector::select(column[k].size().equals(zero), first, *zero_pivots);
+    for lane in 0..L::COUNT {
+        scale_lane(column, k, lane);
+    }
+}
+
+/// The same in one lane, whatever the pivot: by its reciprocal, unless that might overflow.
+#[inline(always)]
+fn scale_lane<L: Lanes>(column: &mut [L], k: usize, lane: usize) {
+    let pivot = L::lane(column, k, lane);
+    // Where the pivot is zero, all below is.
+    if pivot != num_traits::zero() {
+        let multiply = pivot.abs1() >= L::Number::SAFE_MINIMUM;
+        let reciprocal = L::splat(reciprocal(pivot));
+        for i in k + 1..column.len() {
+            let x = if multiply {
+                L::lane(&[column[i].times(reciprocal)], 0, lane)
+            } else {
+                L::lane(column, i, lane).divide(pivot)
+            };
+            L::set_lane(column, i, lane, x);
+        }
+    }
+}
+
+/// Eliminates column `k`, which is scaled, from `C` columns from `j` on.
+#[inline(always)]
+fn eliminate<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), k: usize, j: usize) {
+    let (left, right) = a.split_at_mut(j * ld);
+    let l = &left[k * ld..][..n];
+    let mut a = Columns::<L, C>::new(right, ld, 0);
+    let u = a.row(k);
+    for i in k + 1..n {
+        let mut x = a.row(i);
+        for c in 0..C {
+            x[c] = x[c].minus_product(l[i], u[c]);
+        }
+        a.set_row(i, x);
+    }
+}
+
+/// Applies the `depth` factored columns on the left to `C` columns from `j` on, whose rows are exchanged already.
+#[inline(always)]
+fn update<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), depth: usize, j: usize) {
+    let (left, right) = a.split_at_mut(j * ld);
+    let mut i = 0;
+    while n - i >= ROWS {
+        update_rows::<L, ROWS, C>(left, right, ld, depth, i);
+        i += ROWS;
+    }
+    while i < n {
+        update_rows::<L, 1, C>(left, right, ld, depth, i);
+        i += 1;
+    }
+}
+
+/// Rows of a tile.
+const ROWS: usize = 4;
+
+#[inline(always)]
+fn update_rows<L: Lanes, const R: usize, const C: usize>(l: &[L], u: &mut [L], ld: usize, depth: usize, i: usize) {
+    let mut sum = load::<L, R, C>(u, i, ld);
+    let above = depth.min(i);
+    subtract::<L, R, C, false>(&mut sum, |k| rows(l, i + k * ld), part(u, ld, 0, 0..above));
+    if i < depth {
+        for k in 0..R {
+            for r in k + 1..R {
+                let l = l[i + r + (i + k) * ld];
+                for c in 0..C {
+                    sum[c][r] = sum[c][r].minus_product(l, sum[c][k]);
+                }
+            }
+        }
+    }
+    store(u, i, ld, sum);
+}

@@ -1,0 +1,251 @@
+//! From the layouts of the world into a group and back: by transposes in registers, without gathers.
+
+use batchla_core::{MatrixMut, MatrixRef, Scalar};
+
+use super::leading_dimension;
+use crate::routines::{Spoiled, Sums};
+use crate::simd::{Lanes, MOST_LANES, Vector, Work};
+
+/// Stretches of neighbours that a matrix consists of.
+#[derive(Clone, Copy)]
+struct Runs {
+    count: usize,
+    /// Elements of one, and from the start of one to the next.
+    len: usize,
+    stride: usize,
+    /// From the vector of an element to that of its neighbour in the run, and from run to run.
+    step: usize,
+    next: usize,
+}
+
+impl Runs {
+    /// Columns or rows, if they are neighbours.
+    fn of<T: Scalar>(a: &MatrixRef<'_, T>) -> Option<Self> {
+        let (rows, cols, ld) = (a.rows(), a.cols(), leading_dimension(a.rows()));
+        if a.row_stride() == 1 || rows < 2 {
+            let dense = a.col_stride() == rows && ld == rows || cols < 2;
+            Some(if dense {
+                Self { count: 1, len: rows * cols, stride: 0, step: 1, next: 0 }
+            } else {
+                Self { count: cols, len: rows, stride: a.col_stride(), step: 1, next: ld }
+            })
+        } else if a.col_stride() == 1 {
+            Some(Self { count: rows, len: cols, stride: a.row_stride(), step: ld, next: 1 })
+        } else {
+            None
+        }
+    }
+
+    /// The vector of part `e` of run `run`.
+    #[inline(always)]
+    fn vector(&self, run: usize, e: usize, parts: usize) -> usize {
+        (run * self.next + e / parts * self.step) * parts + e % parts
+    }
+}
+
+/// Run `run` of a matrix, as real numbers.
+#[inline(always)]
+fn run_of<'a, T: Scalar>(a: &MatrixRef<'a, T>, runs: &Runs, run: usize, parts: usize) -> &'a [T::Real] {
+    // SAFETY: the run consists of elements of the matrix, neighbours in memory, which may be read during 'a; a number is `parts` real ones.
+    unsafe { std::slice::from_raw_parts(a.as_ptr().wrapping_add(run * runs.stride).cast(), runs.len * parts) }
+}
+
+/// Run `run` of a matrix, as real numbers to write.
+#[inline(always)]
+fn run_of_mut<'a, T: Scalar>(a: &'a mut MatrixMut<'_, T>, runs: &Runs, run: usize, parts: usize) -> &'a mut [T::Real] {
+    // SAFETY: as in `run_of`; the elements are the borrower's alone.
+    unsafe { std::slice::from_raw_parts_mut(a.as_mut_ptr().wrapping_add(run * runs.stride).cast(), runs.len * parts) }
+}
+
+/// Whether the matrices are neighbours, element by element, one a lane.
+fn is_interleaved<T: Scalar>(from: &[MatrixRef<'_, T>]) -> bool {
+    from.iter().enumerate().all(|(lane, a)| a.as_ptr() == from[0].as_ptr().wrapping_add(lane))
+}
+
+/// Takes a matrix into every lane; all are of one shape.
+pub struct Pack<'a, 'b, T: Scalar> {
+    /// As many as there are lanes.
+    pub(crate) from: &'b [MatrixRef<'a, T>],
+    pub(crate) to: &'b mut [T],
+}
+
+impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { from, to } = self;
+        let to = L::from_numbers_mut(to);
+        let Some(first) = from.first() else { return };
+        if let Some(runs) = Runs::of(first) {
+            for run in 0..runs.count {
+                pack_run::<L>(from, &runs, run, L::as_vectors_mut(to));
+            }
+        } else if is_interleaved(from) {
+            for j in 0..first.cols() {
+                for i in 0..first.rows() {
+                    let place = first.as_ptr().wrapping_add(i * first.row_stride() + j * first.col_stride());
+                    // SAFETY: element (i, j) of as many matrices as there are lanes, neighbours in memory.
+                    let lanes = unsafe { std::slice::from_raw_parts(place.cast(), L::PARTS * L::COUNT) };
+                    let at = (i + j * leading_dimension(first.rows())) * L::PARTS;
+                    load_lanes::<L>(lanes, &mut L::as_vectors_mut(to)[at..at + L::PARTS]);
+                }
+            }
+        } else {
+            for (lane, from) in from.iter().enumerate() {
+                for j in 0..from.cols() {
+                    for i in 0..from.rows() {
+                        L::set_lane(to, i + j * leading_dimension(from.rows()), lane, from.at(i, j));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Numbers, one a lane, in the order of memory, into their parts.
+#[inline(always)]
+fn load_lanes<L: Lanes>(from: &[<L::Vector as Vector>::Real], to: &mut [L::Vector]) {
+    let first = L::Vector::load(from);
+    if L::PARTS == 2 {
+        (to[0], to[1]) = first.unzip(L::Vector::load(&from[L::COUNT..]));
+    } else {
+        to[0] = first;
+    }
+}
+
+#[inline(always)]
+fn pack_run<L: Lanes>(from: &[MatrixRef<'_, L::Number>], runs: &Runs, run: usize, to: &mut [L::Vector]) {
+    let mut lanes: [&[<L::Vector as Vector>::Real]; MOST_LANES] = [&[]; MOST_LANES];
+    for (lane, from) in lanes.iter_mut().zip(from) {
+        *lane = run_of(from, runs, run, L::PARTS);
+    }
+    let len = runs.len * L::PARTS;
+    let whole = len / L::COUNT * L::COUNT;
+    for start in (0..whole).step_by(L::COUNT) {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+        for (vector, lane) in block.as_mut().iter_mut().zip(&lanes) {
+            *vector = L::Vector::load(&lane[start..]);
+        }
+        put_block::<L>(L::Vector::transpose(block), runs, run, start, to);
+    }
+    if whole < len {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+        for (vector, lane) in block.as_mut().iter_mut().zip(&lanes) {
+            *vector = L::Vector::load_part(&lane[whole..len]);
+        }
+        for (e, vector) in L::Vector::transpose(block).as_ref()[..len - whole].iter().enumerate() {
+            to[runs.vector(run, whole + e, L::PARTS)] = *vector;
+        }
+    }
+}
+
+/// Writes a whole block of vectors.
+#[inline(always)]
+fn put_block<L: Lanes>(
+    block: <L::Vector as Vector>::Block,
+    runs: &Runs,
+    run: usize,
+    start: usize,
+    to: &mut [L::Vector],
+) {
+    if runs.step == 1 {
+        let to = &mut to[runs.vector(run, start, L::PARTS)..][..L::COUNT];
+        for e in 0..L::COUNT {
+            to[e] = block.as_ref()[e];
+        }
+    } else {
+        for e in 0..L::COUNT {
+            to[runs.vector(run, start + e, L::PARTS)] = block.as_ref()[e];
+        }
+    }
+}
+
+/// Reads a whole block of vectors.
+#[inline(always)]
+fn get_block<L: Lanes>(runs: &Runs, run: usize, start: usize, from: &[L::Vector]) -> <L::Vector as Vector>::Block {
+    let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+    if runs.step == 1 {
+        let from = &from[runs.vector(run, start, L::PARTS)..][..L::COUNT];
+        for e in 0..L::COUNT {
+            block.as_mut()[e] = from[e];
+        }
+    } else {
+        for e in 0..L::COUNT {
+            block.as_mut()[e] = from[runs.vector(run, start + e, L::PARTS)];
+        }
+    }
+    block
+}
+
+/// Hands the matrices of a group over, one a lane.
+pub struct Unpack<'a, 'b, T: Scalar> {
+    pub(crate) from: &'b [T],
+    /// No more than there are lanes; all of one shape.
+    pub(crate) to: &'b mut [Option<MatrixMut<'a, T>>],
+}
+
+impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
+    /// The lanes that are not finite, bit by bit.
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) -> u32 {
+        let Self { from: numbers, to } = self;
+        let from = L::from_numbers(numbers);
+        let Some(Some(first)) = to.first() else { return 0 };
+        if let Some(runs) = Runs::of(&first.share()) {
+            let mut sums = Sums::<L>::default();
+            for run in 0..runs.count {
+                unpack_run::<L>(L::as_vectors(from), &runs, run, to, &mut sums);
+            }
+            sums.spoiled()
+        } else {
+            for (lane, to) in to.iter_mut().flatten().enumerate() {
+                for j in 0..to.cols() {
+                    for i in 0..to.rows() {
+                        to.set(i, j, L::lane(from, i + j * leading_dimension(to.rows()), lane));
+                    }
+                }
+            }
+            Spoiled { a: numbers }.run::<L>()
+        }
+    }
+}
+
+#[inline(always)]
+fn unpack_run<L: Lanes>(
+    from: &[L::Vector],
+    runs: &Runs,
+    run: usize,
+    to: &mut [Option<MatrixMut<'_, L::Number>>],
+    sums: &mut Sums<L>,
+) {
+    let mut lanes: [&mut [<L::Vector as Vector>::Real]; MOST_LANES] = Default::default();
+    let mut count = 0;
+    for (lane, to) in lanes.iter_mut().zip(to.iter_mut().flatten()) {
+        *lane = run_of_mut(to, runs, run, L::PARTS);
+        count += 1;
+    }
+    let lanes = &mut lanes[..count];
+    let len = runs.len * L::PARTS;
+    let whole = len / L::COUNT * L::COUNT;
+    for start in (0..whole).step_by(L::COUNT) {
+        let block = get_block::<L>(runs, run, start, from);
+        sums.add(block.as_ref());
+        let block = L::Vector::transpose(block);
+        for (vector, lane) in block.as_ref().iter().zip(lanes.iter_mut()) {
+            vector.store(&mut lane[start..]);
+        }
+    }
+    if whole < len {
+        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+        for (e, vector) in block.as_mut()[..len - whole].iter_mut().enumerate() {
+            *vector = from[runs.vector(run, whole + e, L::PARTS)];
+        }
+        sums.add(block.as_ref());
+        for (vector, lane) in L::Vector::transpose(block).as_ref().iter().zip(lanes.iter_mut()) {
+            vector.store_part(&mut lane[whole..len]);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The routines, compiled for every scalar and instruction set here, once, and not wherever they are called from.
+
+use batchla_core::{Complex, Scalar};
+
+use crate::blocked::{BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
+use crate::interleaved::{Getrf, Getri, Getrs, Pack, Stretch, Unpack};
+use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work, dispatch};
+
+macro_rules! routines {
+    ($($(#[$doc:meta])* $name:ident($work:ty) -> $output:ty;)*) => {
+        /// The routines of a scalar.
+        pub trait Routines: Scalar {
+            $($(#[$doc])* fn $name(set: InstructionSet, work: $work) -> $output;)*
+        }
+        routines!(@all f32 { $($name($work) -> $output;)* });
+        routines!(@all f64 { $($name($work) -> $output;)* });
+        routines!(@all Complex<f32> { $($name($work) -> $output;)* });
+        routines!(@all Complex<f64> { $($name($work) -> $output;)* });
+    };
+    (@all $scalar:ty { $($name:ident($work:ty) -> $output:ty;)* }) => {
+        impl Routines for $scalar {
+            $(fn $name(set: InstructionSet, work: $work) -> $output {
+                dispatch(set, work)
+            })*
+        }
+    };
+}
+
+routines! {
+    /// Takes matrices over, one a lane.
+    pack(Pack<'_, '_, Self>) -> ();
+    /// Hands matrices over, one a lane; tells lanes that are not finite.
+    unpack(Unpack<'_, '_, Self>) -> u32;
+    /// Factors in every lane; gives the column of the first zero pivot of each.
+    getrf(Getrf<'_, Self>) -> [u32; MOST_LANES];
+    /// Inverts in every lane.
+    getri(Getri<'_, Self>) -> ();
+    /// Solves in every lane.
+    getrs(Getrs<'_, Self>) -> ();
+    /// Factors or inverts matrices one after another; gives how many.
+    stretch(Stretch<'_, Self>) -> usize;
+    /// Takes one matrix over.
+    pack_columns(PackColumns<'_, '_, Self>) -> ();
+    /// Hands one matrix over; tells whether it is not finite.
+    unpack_columns(UnpackColumns<'_, '_, Self>) -> u32;
+    /// Factors one matrix; gives the column of the first zero pivot.
+    blocked_getrf(BlockedGetrf<'_, Self>) -> u32;
+    /// Inverts one matrix.
+    blocked_getri(BlockedGetri<'_, Self>) -> ();
+    /// Solves with one matrix.
+    blocked_getrs(BlockedGetrs<'_, Self>) -> ();
+    /// Transposes one matrix.
+    transposed(Transposed<'_, Self>) -> ();
+    /// Tells lanes that are not finite.
+    spoiled(Spoiled<'_, Self>) -> u32;
+}
+
+/// Which lanes hold something that is not finite: bit by bit.
+#[derive(Debug)]
+pub struct Spoiled<'a, T> {
+    pub(crate) a: &'a [T],
+}
+
+impl<T: Scalar> Work<T> for Spoiled<'_, T> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) -> u32 {
+        let mut sums = Sums::<L>::default();
+        sums.add(L::as_vectors(L::from_numbers(self.a)));
+        sums.spoiled()
+    }
+}
+
+/// Zero in every lane, made NaN by numbers that are not finite. Several side by side, so that none waits for the one before.
+#[derive(Debug)]
+pub(crate) struct Sums<L: Lanes>([L::Vector; 4]);
+
+impl<L: Lanes> Default for Sums<L> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self([L::Vector::splat(num_traits::zero()); 4])
+    }
+}
+
+impl<L: Lanes> Sums<L> {
+    /// Looks at vectors.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, vectors: &[L::Vector]) {
+        let zero = L::Vector::splat(num_traits::zero());
+        let (fours, rest) = vectors.as_chunks::<4>();
+        for four in fours {
+            for (sum, x) in self.0.iter_mut().zip(four) {
+                *sum = x.mul_add(zero, *sum);
+            }
+        }
+        for x in rest {
+            self.0[0] = x.mul_add(zero, self.0[0]);
+        }
+    }
+
+    /// The lanes that saw something that is not finite, bit by bit.
+    #[inline(always)]
+    pub(crate) fn spoiled(&self) -> u32 {
+        let [a, b, c, d] = self.0;
+        let sum = a.add(b).add(c.add(d));
+        !L::Vector::bits(sum.equals(L::Vector::splat(num_traits::zero()))) & (u32::MAX >> (32 - L::COUNT))
+    }
+}

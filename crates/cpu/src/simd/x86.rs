@@ -1,0 +1,338 @@
+//! The vectors of AVX-512 and AVX2.
+//!
+//! SAFETY, of the whole file: vectors are made and used only below [`run`], in functions compiled for an instruction set that was looked for;
+//! loads and stores stay within the slices that they are given.
+
+use std::arch::x86_64::*;
+
+use super::{InstructionSet, Simd, SimdReal, Vector, Work};
+
+/// Does work on an instruction set that this machine has; on plain code where it has not.
+pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Output {
+    match set {
+        // SAFETY: the processor has what the function is compiled for.
+        InstructionSet::Avx512 if set.is_available() => unsafe { avx512(work) },
+        // SAFETY: as above.
+        InstructionSet::Avx2 if set.is_available() => unsafe { avx2(work) },
+        _ => work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>(),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
+fn avx512<T: Simd, W: Work<T>>(work: W) -> W::Output {
+    work.run::<T::Lanes<<T::Real as SimdReal>::Avx512>>()
+}
+
+#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+fn avx2<T: Simd, W: Work<T>>(work: W) -> W::Output {
+    work.run::<T::Lanes<<T::Real as SimdReal>::Avx2>>()
+}
+
+/// One vector type: the trait's methods by the names of the intrinsics behind them.
+macro_rules! vector {
+    (
+        $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty,
+        $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, lane_mask: $lane_mask:expr, most: $most:expr,
+        counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr
+    ) => {
+        /// A vector of the processor.
+        #[derive(Clone, Copy, Debug)]
+        #[repr(transparent)]
+        pub struct $name($inner);
+
+        impl Vector for $name {
+            type Real = $real;
+            type Mask = $mask;
+            type Block = [Self; $lanes];
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            fn splat(x: $real) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($splat(x)) }
+            }
+            #[inline(always)]
+            fn load(from: &[$real]) -> Self {
+                // SAFETY: see the head of the file; the slice is long enough, or indexing panics.
+                unsafe { Self($load(from[..$lanes].as_ptr())) }
+            }
+            #[inline(always)]
+            fn load_part(from: &[$real]) -> Self {
+                // SAFETY: see the head of the file; no more is read than the slice holds.
+                unsafe { Self($load_part(from)) }
+            }
+            #[inline(always)]
+            fn store(self, to: &mut [$real]) {
+                // SAFETY: see the head of the file; the slice is long enough, or indexing panics.
+                unsafe { $store(to[..$lanes].as_mut_ptr(), self.0) }
+            }
+            #[inline(always)]
+            fn store_part(self, to: &mut [$real]) {
+                // SAFETY: see the head of the file; no more is written than the slice holds.
+                unsafe { $store_part(to, self.0) }
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($add(self.0, other.0)) }
+            }
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($sub(self.0, other.0)) }
+            }
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($mul(self.0, other.0)) }
+            }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($div(self.0, other.0)) }
+            }
+            #[inline(always)]
+            fn mul_add(self, factor: Self, term: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($fma(self.0, factor.0, term.0)) }
+            }
+            #[inline(always)]
+            fn minus_product(self, factor: Self, term: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($fnma(self.0, factor.0, term.0)) }
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($abs(self.0)) }
+            }
+            #[inline(always)]
+            fn above(self, other: Self) -> $mask {
+                // SAFETY: see the head of the file.
+                unsafe { $above(self.0, other.0) }
+            }
+            #[inline(always)]
+            fn equals(self, other: Self) -> $mask {
+                // SAFETY: see the head of the file.
+                unsafe { $equals(self.0, other.0) }
+            }
+            #[inline(always)]
+            fn select(mask: $mask, yes: Self, no: Self) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($select(mask, yes.0, no.0)) }
+            }
+            #[inline(always)]
+            fn store_counts(self, to: &mut [u32]) {
+                // SAFETY: see the head of the file; the slice is long enough, or indexing panics.
+                unsafe { $store_counts(to[..$lanes].as_mut_ptr().cast(), $counts(self.0)) }
+            }
+            #[inline(always)]
+            fn counting() -> Self {
+                const NUMBERS: [$real; $lanes] = {
+                    let mut numbers = [0.0; $lanes];
+                    let mut i = 0;
+                    while i < $lanes {
+                        numbers[i] = i as $real;
+                        i += 1;
+                    }
+                    numbers
+                };
+                Self::load(&NUMBERS)
+            }
+            #[inline(always)]
+            fn most(self) -> $real {
+                // SAFETY: see the head of the file.
+                unsafe { $most(self.0) }
+            }
+            #[inline(always)]
+            fn lane_mask(lane: usize) -> $mask {
+                // SAFETY: see the head of the file.
+                unsafe { $lane_mask(lane) }
+            }
+            #[inline(always)]
+            fn bits(mask: $mask) -> u32 {
+                // SAFETY: see the head of the file.
+                unsafe { $bits(mask) }
+            }
+            #[inline(always)]
+            fn zip(self, other: Self) -> (Self, Self) {
+                // SAFETY: see the head of the file.
+                let (first, second) = unsafe { $zip(self.0, other.0) };
+                (Self(first), Self(second))
+            }
+            #[inline(always)]
+            fn unzip(self, other: Self) -> (Self, Self) {
+                // SAFETY: see the head of the file.
+                let (even, odd) = unsafe { $unzip(self.0, other.0) };
+                (Self(even), Self(odd))
+            }
+            #[inline(always)]
+            fn block(x: Self) -> [Self; $lanes] {
+                [x; $lanes]
+            }
+            #[inline(always)]
+            fn transpose(mut block: [Self; $lanes]) -> [Self; $lanes] {
+                // Each round of zips turns the places of row and column by one bit.
+                let mut width = 1;
+                while width < $lanes {
+                    let from = block;
+                    for i in 0..$lanes / 2 {
+                        (block[2 * i], block[2 * i + 1]) = from[i].zip(from[i + $lanes / 2]);
+                    }
+                    width *= 2;
+                }
+                block
+            }
+            #[inline(always)]
+            fn from_reals(reals: &[$real]) -> &[Self] {
+                // SAFETY: a vector is valid for whatever numbers there are, and of their layout.
+                unsafe { reals.align_to().1 }
+            }
+            #[inline(always)]
+            fn from_reals_mut(reals: &mut [$real]) -> &mut [Self] {
+                // SAFETY: a vector is valid for whatever numbers there are, and of their layout.
+                unsafe { reals.align_to_mut().1 }
+            }
+            #[inline(always)]
+            fn as_reals(vectors: &[Self]) -> &[$real] {
+                // SAFETY: numbers, one after another, without gaps.
+                unsafe { std::slice::from_raw_parts(vectors.as_ptr().cast(), vectors.len() * $lanes) }
+            }
+            #[inline(always)]
+            fn as_reals_mut(vectors: &mut [Self]) -> &mut [$real] {
+                // SAFETY: as above; whatever is written is a number.
+                unsafe { std::slice::from_raw_parts_mut(vectors.as_mut_ptr().cast(), vectors.len() * $lanes) }
+            }
+        }
+    };
+}
+
+vector!(
+    F64x8, f64, 8, __m512d, __mmask8,
+    _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd,
+    _mm512_fmadd_pd, _mm512_fnmadd_pd,
+    abs: |a| _mm512_abs_pd(a),
+    above: |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b),
+    equals: |a, b| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b),
+    select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
+    bits: |mask| _cvtmask8_u32(mask),
+    lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
+    most: |a| _mm512_reduce_max_pd(a),
+    counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
+    load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
+    store_part: |to: &mut [f64], x| _mm512_mask_storeu_pd(to.as_mut_ptr(), first(to.len()) as __mmask8, x),
+    zip: |a, b| (
+        _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b),
+        _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b),
+    ),
+    unzip: |a, b| (
+        _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b),
+        _mm512_permutex2var_pd(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b),
+    )
+);
+
+vector!(
+    F32x16, f32, 16, __m512, __mmask16,
+    _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps,
+    _mm512_fmadd_ps, _mm512_fnmadd_ps,
+    abs: |a| _mm512_abs_ps(a),
+    above: |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b),
+    equals: |a, b| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b),
+    select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
+    bits: |mask| _cvtmask16_u32(mask),
+    lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
+    most: |a| _mm512_reduce_max_ps(a),
+    counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
+    load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
+    store_part: |to: &mut [f32], x| _mm512_mask_storeu_ps(to.as_mut_ptr(), first(to.len()), x),
+    zip: |a, b| (
+        _mm512_permutex2var_ps(a, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), b),
+        _mm512_permutex2var_ps(a, _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), b),
+    ),
+    unzip: |a, b| (
+        _mm512_permutex2var_ps(a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b),
+        _mm512_permutex2var_ps(a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b),
+    )
+);
+
+vector!(
+    F64x4, f64, 4, __m256d, __m256d,
+    _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd,
+    _mm256_fmadd_pd, _mm256_fnmadd_pd,
+    abs: |a| _mm256_andnot_pd(_mm256_set1_pd(-0.0), a),
+    above: |a, b| _mm256_cmp_pd::<_CMP_GT_OQ>(a, b),
+    equals: |a, b| _mm256_cmp_pd::<_CMP_EQ_OQ>(a, b),
+    select: |mask, yes, no| _mm256_blendv_pd(no, yes, mask),
+    bits: |mask| _mm256_movemask_pd(mask) as u32,
+    lane_mask: |lane: usize| _mm256_castsi256_pd(_mm256_cmpeq_epi64(
+        _mm256_set1_epi64x(lane as i64),
+        _mm256_setr_epi64x(0, 1, 2, 3),
+    )),
+    most: |a| {
+        let halves = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
+        _mm_cvtsd_f64(_mm_max_pd(halves, _mm_unpackhi_pd(halves, halves)))
+    },
+    counts: _mm256_cvttpd_epi32 _mm_storeu_si128,
+    load_part: |from: &[f64]| _mm256_maskload_pd(from.as_ptr(), chosen(from.len())),
+    store_part: |to: &mut [f64], x| _mm256_maskstore_pd(to.as_mut_ptr(), chosen(to.len()), x),
+    zip: |a, b| {
+        let (low, high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+        (_mm256_permute2f128_pd::<0x20>(low, high), _mm256_permute2f128_pd::<0x31>(low, high))
+    },
+    unzip: |a, b| {
+        let (low, high) = (_mm256_permute2f128_pd::<0x20>(a, b), _mm256_permute2f128_pd::<0x31>(a, b));
+        (_mm256_unpacklo_pd(low, high), _mm256_unpackhi_pd(low, high))
+    }
+);
+
+vector!(
+    F32x8, f32, 8, __m256, __m256,
+    _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps,
+    _mm256_fmadd_ps, _mm256_fnmadd_ps,
+    abs: |a| _mm256_andnot_ps(_mm256_set1_ps(-0.0), a),
+    above: |a, b| _mm256_cmp_ps::<_CMP_GT_OQ>(a, b),
+    equals: |a, b| _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b),
+    select: |mask, yes, no| _mm256_blendv_ps(no, yes, mask),
+    bits: |mask| _mm256_movemask_ps(mask) as u32,
+    lane_mask: |lane: usize| _mm256_castsi256_ps(_mm256_cmpeq_epi32(
+        _mm256_set1_epi32(lane as i32),
+        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+    )),
+    most: |a| {
+        let halves = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
+        let quarters = _mm_max_ps(halves, _mm_movehl_ps(halves, halves));
+        _mm_cvtss_f32(_mm_max_ss(quarters, _mm_shuffle_ps::<1>(quarters, quarters)))
+    },
+    counts: _mm256_cvttps_epi32 _mm256_storeu_si256,
+    load_part: |from: &[f32]| _mm256_maskload_ps(from.as_ptr(), chosen_halves(from.len())),
+    store_part: |to: &mut [f32], x| _mm256_maskstore_ps(to.as_mut_ptr(), chosen_halves(to.len()), x),
+    zip: |a, b| {
+        let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+        (_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high))
+    },
+    unzip: |a, b| {
+        let (low, high) = (_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+        (_mm256_shuffle_ps::<0b1000_1000>(low, high), _mm256_shuffle_ps::<0b1101_1101>(low, high))
+    }
+);
+
+/// A mask of the first `count` lanes, of sixteen at most.
+#[inline(always)]
+fn first(count: usize) -> u16 {
+    if count >= 16 { u16::MAX } else { (1 << count) - 1 }
+}
+
+/// The first `count` of four lanes.
+#[inline(always)]
+fn chosen(count: usize) -> __m256i {
+    // SAFETY: see the head of the file.
+    unsafe { _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)) }
+}
+
+/// The first `count` of eight lanes.
+#[inline(always)]
+fn chosen_halves(count: usize) -> __m256i {
+    // SAFETY: see the head of the file.
+    unsafe { _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) }
+}
