@@ -46,14 +46,19 @@ const PATIENCE: Duration = Duration::from_secs(300);
 fn files() -> Result<BTreeMap<&'static str, &'static str>, Box<dyn Error>> {
     let a = BatchLayout::row_major(1, 8, 8)?;
     let extras = Extras::none().with_determinant().with_condition();
-    let problems = [
-        Problem::invert::<f64>(SourceKind::Matrix, a, a)?.with_extras(extras)?,
-        Problem::solve::<f64>(SourceKind::Factors, a, None, a, Transpose::None)?,
+    let invert = || Problem::invert::<f64>(SourceKind::Matrix, a, a)?.with_extras(extras);
+    let planned = [
+        ("left-looking", invert()?),
+        ("resident", invert()?),
+        ("resident", Problem::factorize::<f64>(SourceKind::Matrix, a, a)?),
+        ("multi-kernel-two-level", Problem::factorize::<f64>(SourceKind::Matrix, a, a)?),
+        ("left-looking", Problem::solve::<f64>(SourceKind::Factors, a, None, a, Transpose::None)?),
     ];
     let limits = Limits::preset("sm_90").ok_or("no such preset")?;
     let mut files = BTreeMap::new();
-    for problem in &problems {
-        for specification in CudaPlan::choose(problem, &Options::default(), &limits)?.specifications(problem) {
+    for (plan, problem) in &planned {
+        let options = Options::default().with_plan(*plan);
+        for specification in CudaPlan::choose(problem, &options, &limits)?.specifications(problem) {
             let source = specification.source();
             files.insert(source.name, source.text);
             files.extend(source.headers.iter().copied());
@@ -118,6 +123,17 @@ fn trials(file: &str) -> Vec<(&'static str, Trial)> {
         ("sm_90", trial(ScalarKind::F32, 33, "right-looking", Step::Factorize, true)),
         ("sm_70", trial(f64, 70, "left-looking:panel=14,ahead=4,rows=2", Step::Factorize, false)),
     ];
+    let steps = vec![
+        ("sm_90", trial(f64, 40, "multi-kernel-two-level:width=8,together=2", Step::Factorize, false)),
+        ("sm_90", trial(f64, 33, "multi-kernel-batched:width=8", Step::Factorize, true)),
+        ("sm_70", trial(f64, 33, "multi-kernel:width=8", Step::Factorize, false)),
+    ];
+    let resident = vec![
+        ("sm_90", trial(f64, 48, "resident", Step::All, false)),
+        ("sm_70", trial(c32, 7, "resident", Step::All, true)),
+        ("sm_90", trial(f64, 41, "resident:rows=1", Step::All, true)),
+        ("sm_90", trial(ScalarKind::F32, 37, "resident:panel=4,rows=2", Step::All, false)),
+    ];
     let invert = vec![
         ("sm_90", trial(f64, 40, "left-looking", Step::Invert, false)),
         ("sm_90", trial(f64, 40, "left-looking", Step::Invert, true)),
@@ -137,8 +153,11 @@ fn trials(file: &str) -> Vec<(&'static str, Trial)> {
         "getri.cu" | "triangle.cuh" | "permutation.cu" => invert,
         "getrs.cu" | "outcome.cu" => solve,
         "det.cu" => determinant,
+        "det.cuh" => [determinant, resident].concat(),
+        "resident.cuh" | "crout.cuh" | "getrf_resident.cu" | "getrf_getri.cu" => resident,
+        "getrf_steps.cu" | "laswp.cu" => steps,
         "scalar.cuh" | "warp.cuh" | "operand.cuh" => [factorize, invert, solve, determinant].concat(),
-        _ => factorize,
+        _ => [factorize, resident].concat(),
     }
 }
 

@@ -124,6 +124,8 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const C64: &[Tuned] = &[
         tuned(16, 4, 1, [4, 0], 128),
         tuned(160, 8, 1, [4, 3], 128),
+        tuned(224, 12, 1, [4, 3], 128),
+        tuned(288, 8, 1, [4, 3], 128),
         tuned(368, 12, 1, [4, 3], 128),
         tuned(400, 8, 2, [2, 3], 168),
         tuned(512, 8, 1, [4, 3], 128),
