@@ -2,8 +2,21 @@
 
 mod backend;
 mod bench;
+mod determinant;
+mod factorize;
+mod input;
+mod interrupt;
 mod invert;
+mod memory;
+mod operation;
+mod output;
+mod pipeline;
+mod progress;
+mod sink;
+mod solve;
+mod stream;
 mod summary;
+mod verify;
 
 use std::error::Error as _;
 use std::io::Write;
@@ -30,8 +43,12 @@ struct Program {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Bench(bench::Bench),
     Invert(invert::Invert),
+    Factorize(factorize::Factorize),
+    Solve(solve::Solve),
+    Det(determinant::Det),
+    Verify(verify::Verify),
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +63,10 @@ fn main() -> ExitCode {
     let code = match program.command {
         Command::Bench(bench) => bench.run(),
         Command::Invert(invert) => invert.run(),
+        Command::Factorize(factorize) => factorize.run(),
+        Command::Solve(solve) => solve.run(),
+        Command::Det(det) => det.run(),
+        Command::Verify(verify) => verify.run(),
     };
     code.unwrap_or_else(|error| {
         // Where standard error is closed, only the exit code is left to tell.
