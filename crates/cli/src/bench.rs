@@ -8,7 +8,7 @@ use batchla::{Error, ErrorKind, ScalarKind};
 use batchla_bench::{Campaign, Figure, Page, Routine, cold, contest, paper, start};
 use clap::{Args, Subcommand};
 
-use crate::{FAILURE, SUCCESS};
+use crate::{FAILURE, SUCCESS, print};
 
 /// Measure on the GPU at hand.
 #[derive(Debug, Args)]
@@ -162,7 +162,7 @@ impl How {
             Campaign { page, figures, scalars, orders, batch, repetitions, limit, output, cublas, magma, command };
         // Where standard error is closed, the record is still written.
         let folder = campaign.run(&mut |line| drop(writeln!(std::io::stderr(), "{line}")))?;
-        print(&format!("written to {}", folder.display()))
+        print("bench", &format!("written to {}", folder.display()))
     }
 }
 
@@ -177,16 +177,10 @@ fn first_result() -> Result<u8, Error> {
     for (name, seconds) in &start.parts {
         text.push_str(&format!("\n  {name:<9} {seconds:>8.3} s"));
     }
-    print(&format!("{text}\nplan {}", start.plan))
+    print("bench", &format!("{text}\nplan {}", start.plan))
 }
 
-fn print(text: &str) -> Result<u8, Error> {
-    writeln!(std::io::stdout(), "{text}")
-        .map_err(|e| Error::new(ErrorKind::Io, "bench", "the result cannot be printed").caused_by(e))?;
-    Ok(SUCCESS)
-}
-
-fn scalar(text: &str) -> Result<ScalarKind, String> {
+pub(crate) fn scalar(text: &str) -> Result<ScalarKind, String> {
     let known = ScalarKind::ALL.into_iter().find(|kind| kind.name() == text);
     known.ok_or_else(|| "the types are f32, f64, c32 and c64".to_owned())
 }

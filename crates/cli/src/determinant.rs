@@ -93,7 +93,8 @@ impl Operation for Determination<'_> {
             given.map(|given| Beside { given: given.clone(), suffix, kind, shape })
         });
         // The determinants, and what is written of them.
-        Ok(Written { matrices: None, columns: columns.collect(), extra_bytes: 6 * header.scalar.bytes() })
+        let extra_bytes = 6 * header.scalar.bytes();
+        Ok(Written { columns: columns.collect(), extra_bytes, ..Written::default() })
     }
 
     fn problem<T: Scalar>(&self, layouts: &[BatchLayout]) -> Result<Option<Problem>, Error> {

@@ -81,7 +81,7 @@ impl Operation for Factorization<'_> {
         let pivots = Beside { given: self.pivots.to_owned(), suffix: "-pivots.npy", kind: ElementKind::Int32, shape };
         // The exchanges, as they are computed and as they are written.
         let extra_bytes = 2 * 4 * header.rows();
-        Ok(Written { matrices: Some(header.shape.clone()), columns: vec![pivots], extra_bytes })
+        Ok(Written { matrices: Some(header.shape.clone()), columns: vec![pivots], extra_bytes, ..Written::default() })
     }
 
     fn problem<T: Scalar>(&self, layouts: &[BatchLayout]) -> Result<Option<Problem>, Error> {

@@ -3,7 +3,9 @@
 mod backend;
 mod bench;
 mod determinant;
+mod devices;
 mod factorize;
+mod generate;
 mod input;
 mod interrupt;
 mod invert;
@@ -12,6 +14,7 @@ mod operation;
 mod output;
 mod pipeline;
 mod progress;
+mod shell;
 mod sink;
 mod solve;
 mod stream;
@@ -22,8 +25,8 @@ use std::error::Error as _;
 use std::io::Write;
 use std::process::ExitCode;
 
-use batchla::Error;
-use clap::{Parser, Subcommand};
+use batchla::{Error, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Everything succeeded.
 const SUCCESS: u8 = 0;
@@ -48,7 +51,11 @@ enum Command {
     Solve(solve::Solve),
     Det(determinant::Det),
     Verify(verify::Verify),
+    Generate(generate::Generate),
+    Devices(devices::Devices),
     Bench(bench::Bench),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +74,10 @@ fn main() -> ExitCode {
         Command::Solve(solve) => solve.run(),
         Command::Det(det) => det.run(),
         Command::Verify(verify) => verify.run(),
+        Command::Generate(generate) => generate.run(),
+        Command::Devices(devices) => devices.run(),
+        Command::Completions(completions) => completions.run(Program::command()),
+        Command::Man(man) => man.run(Program::command()),
     };
     code.unwrap_or_else(|error| {
         // Where standard error is closed, only the exit code is left to tell.
@@ -74,6 +85,13 @@ fn main() -> ExitCode {
         FAILURE
     })
     .into()
+}
+
+/// Prints what a command has to say.
+fn print(command: &str, text: &str) -> Result<u8, Error> {
+    writeln!(std::io::stdout(), "{text}")
+        .map_err(|e| Error::new(ErrorKind::Io, command, "the result cannot be printed").caused_by(e))?;
+    Ok(SUCCESS)
 }
 
 /// The error and what caused it, a line each.

@@ -29,6 +29,8 @@ pub(crate) trait Operation: Sync {
 pub(crate) struct Written {
     /// The shape of the main result, where it is of matrices.
     pub(crate) matrices: Option<Vec<usize>>,
+    /// Whether these are vectors: the file then has not the last dimension, a 1.
+    pub(crate) vectors: bool,
     /// Arrays beside it, in the order of [`Done::columns`].
     pub(crate) columns: Vec<Beside>,
     /// Bytes a matrix that are in memory beside the operands.

@@ -44,7 +44,15 @@ impl Outputs {
         interrupt: &Interrupt,
     ) -> Result<Sink<T>, Error> {
         let matrices = self.matrices.as_ref().zip(written.matrices.as_ref());
-        let matrices = matrices.map(|(output, shape)| Writer::new(output.begin(interrupt)?, shape)).transpose()?;
+        let matrices = matrices.map(|(output, shape)| {
+            let target = output.begin(interrupt)?;
+            if written.vectors {
+                Writer::vectors(target, &shape[..shape.len() - 1])
+            } else {
+                Writer::new(target, shape)
+            }
+        });
+        let matrices = matrices.transpose()?;
         let columns = self.columns.iter().zip(&written.columns);
         let columns =
             columns.map(|(output, column)| ArrayWriter::new(output.begin(interrupt)?, column.kind, &column.shape));

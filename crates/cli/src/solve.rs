@@ -97,9 +97,9 @@ impl Operation for Solution {
         refuse_rectangles(Self::NAME, a, "only square systems are solved")?;
         refuse_heights(Self::NAME, a, b)?;
         let leading = if a.batch() == 1 { b.leading() } else { a.leading() };
-        // What came as vectors is written as vectors: the last dimension of 1 was never in the file.
         let shape = [leading, &b.shape[b.leading().len()..]].concat();
-        Ok(Written { matrices: Some(shape), extra_bytes: b.matrix_bytes(), ..Written::default() })
+        let matrices = Some(shape);
+        Ok(Written { matrices, vectors: b.vectors, extra_bytes: b.matrix_bytes(), ..Written::default() })
     }
 
     fn problem<T: Scalar>(&self, layouts: &[BatchLayout]) -> Result<Option<Problem>, Error> {

@@ -123,6 +123,7 @@ impl AnyReader {
     #[must_use]
     pub fn vectors(mut self) -> Self {
         self.header.shape.push(1);
+        self.header.vectors = true;
         self
     }
 

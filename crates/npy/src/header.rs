@@ -19,6 +19,8 @@ pub struct Header {
     pub fortran_order: bool,
     /// Whether the bytes of each number are stored highest first.
     pub big_endian: bool,
+    /// Whether the file holds vectors: then it has not the shape's last dimension, a 1.
+    pub vectors: bool,
 }
 
 impl Header {
@@ -28,14 +30,14 @@ impl Header {
         if shape.len() < 2 {
             return Err(format!("shape {} has {} dimensions", tuple(shape), shape.len()));
         }
-        Ok(Self { scalar, shape: front.shape, fortran_order: false, big_endian: false })
+        Ok(Self { scalar, shape: front.shape, fortran_order: false, big_endian: false, vectors: false })
     }
 
     /// What a front says, of numbers to compute with; matrices or not, [`Header::check_matrices`] tells.
     pub(crate) fn of(front: &Front, name: &str) -> Result<Self, Error> {
         let Front { kind, shape, fortran_order, big_endian } = front.clone();
         match kind {
-            ElementKind::Scalar(scalar) => Ok(Self { scalar, shape, fortran_order, big_endian }),
+            ElementKind::Scalar(scalar) => Ok(Self { scalar, shape, fortran_order, big_endian, vectors: false }),
             integers => Err(Front::unfit(&integers.descr(big_endian), name)),
         }
     }
@@ -69,6 +71,11 @@ impl Header {
         self.shape.last().copied().unwrap_or(1)
     }
 
+    /// The shape of the array in the file.
+    pub(crate) fn file_shape(&self) -> &[usize] {
+        &self.shape[..self.shape.len() - usize::from(self.vectors)]
+    }
+
     /// Elements of one matrix.
     pub(crate) fn area(&self) -> usize {
         self.rows() * self.cols()
@@ -88,7 +95,8 @@ impl Header {
 impl fmt::Display for Header {
     /// One line: `f64, shape (46, 21, 21), C order`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scalar, shape, fortran_order, big_endian } = self.clone();
+        let Self { scalar, fortran_order, big_endian, .. } = *self;
+        let shape = self.file_shape().to_vec();
         Front { kind: ElementKind::Scalar(scalar), shape, fortran_order, big_endian }.fmt(f)
     }
 }

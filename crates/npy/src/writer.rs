@@ -53,11 +53,24 @@ impl<T: Scalar> Writer<T> {
     /// # Errors
     /// [`ErrorKind::Argument`] for a shape that no `.npy` file of matrices can have; [`ErrorKind::Io`].
     pub fn new(target: Target, shape: &[usize]) -> Result<Self, Error> {
+        Self::begin(target, shape, false)
+    }
+
+    /// Begins an array of vectors, of shape `(..., n)`, that are pushed as `n` x 1 matrices.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn vectors(target: Target, shape: &[usize]) -> Result<Self, Error> {
+        Self::begin(target, &[shape, &[1]].concat(), true)
+    }
+
+    fn begin(target: Target, shape: &[usize], vectors: bool) -> Result<Self, Error> {
         let header = Header::new(T::KIND, shape).map_err(|why| {
             Error::new(ErrorKind::Argument, "write", format!("{}: {why}", target.name()))
                 .advise("pass (..., n, m), of 2 to 64 dimensions")
         })?;
-        let array = ArrayWriter::new(target, ElementKind::Scalar(T::KIND), shape)?;
+        let header = Header { vectors, ..header };
+        let array = ArrayWriter::new(target, ElementKind::Scalar(T::KIND), header.file_shape())?;
         Ok(Self { array, header, done: 0, scalar: PhantomData })
     }
 
