@@ -19,10 +19,15 @@ use crate::sink::Outputs;
 use crate::summary::{Check, Summary};
 use crate::{SOME_FAILED, SUCCESS};
 
-/// Chunks of an input that fits into memory, so that reading, computing and writing overlap.
+/// What the program itself takes, at most a quarter of the bound.
+const OWN: usize = 8_000_000;
+/// Chunks of a small input, so that reading, computing and writing overlap.
 const PIECES: usize = 16;
 /// Smaller chunks than so many bytes cost more than they overlap.
-const LEAST: usize = 4_000_000;
+const LEAST: usize = 1_000_000;
+/// Larger ones leave the caches of a CPU; a GPU wants more at a time.
+const MOST: usize = 12_000_000;
+const MOST_ON_GPU: usize = 128_000_000;
 
 /// What all commands over streams share.
 #[derive(Debug, Args)]
@@ -31,7 +36,7 @@ pub(crate) struct Streaming {
     #[arg(long, value_name = "FILE")]
     outcomes: Option<String>,
 
-    /// Matrices in memory at a time, at most, as 500MB or 2GB (MB = 10^6 bytes); files may be larger
+    /// Memory to work in, as 500MB or 2GB (MB = 10^6 bytes); files may be larger
     #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = memory::parse)]
     memory: usize,
 
@@ -126,7 +131,8 @@ impl Streaming {
         let shared = |header: &Header| header.batch() == 1 && total != 1;
         let own: usize = headers.iter().filter(|header| !shared(header)).map(|header| header.matrix_bytes()).sum();
         let scattered = headers.iter().any(|header| header.fortran_order && header.batch() > 1);
-        let count = self.count(O::NAME, total, own + written.extra_bytes, scattered)?;
+        let on_gpu = operation.backend().is_some_and(|backend| backend.name() == "cuda");
+        let count = self.count(O::NAME, total, own + written.extra_bytes, scattered, on_gpu)?;
 
         let what = format!("{} {}", O::NAME, job.input);
         let progress = Arc::new(Progress::new(what, total, own, self.quiet));
@@ -192,19 +198,23 @@ impl Streaming {
     }
 
     /// How many matrices of `each` bytes a chunk has.
-    fn count(&self, name: &str, total: usize, each: usize, scattered: bool) -> Result<usize, Error> {
+    fn count(&self, name: &str, total: usize, each: usize, scattered: bool, on_gpu: bool) -> Result<usize, Error> {
         let each = each.max(1);
+        let room = self.memory - (self.memory / 4).min(OWN);
         // In Fortran order a part of the matrices is scattered over the whole file: best all at once.
-        if scattered && total.saturating_mul(each) <= self.memory {
+        if scattered && total.saturating_mul(each) <= room {
             return Ok(total.max(1));
         }
-        let most = self.memory / CHUNKS / each;
+        let most = room / CHUNKS / each;
         if most == 0 {
-            let (needed, bound) = (bytes((CHUNKS * each) as f64), bytes(self.memory as f64));
-            let what = format!("{CHUNKS} matrices at a time take {needed}, and the bound is {bound}");
+            let needed = CHUNKS * each;
+            let (needed, bound) = (bytes((needed + (needed / 3).min(OWN) + 1) as f64), bytes(self.memory as f64));
+            let what = format!("{CHUNKS} matrices at a time and the program take {needed}, and the bound is {bound}");
             return Err(Error::new(ErrorKind::Argument, name, what).advise(format!("give --memory at least {needed}")));
         }
-        Ok(if scattered { most } else { most.min(total.div_ceil(PIECES).max(LEAST / each)).max(1) })
+        let helps = if on_gpu { MOST_ON_GPU } else { MOST };
+        let wanted = total.div_ceil(PIECES).clamp(LEAST / each, helps / each);
+        Ok(if scattered { most } else { most.min(wanted).max(1) })
     }
 }
 

@@ -48,7 +48,7 @@ fn memory_stays_near_its_bound() {
     let (code, summary) = bench.summary(&["invert", "a.npy", "-o", "x.npy", "--memory", "32MB", "--backend", "cpu"]);
     // Where the system tells.
     let peak = summary["peak_bytes"].as_u64();
-    assert!(code == 0 && (peak.is_none() || peak < Some(64_000_000)), "{summary}");
+    assert!(code == 0 && (peak.is_none() || peak < Some(32_000_000 * 13 / 10)), "{summary}");
     let (_, little) = bench.summary(&["det", "a.npy", "-o", "d.npy", "--memory", "3MB", "--backend", "cpu"]);
     assert!(little["peak_bytes"].as_u64() < peak.or(Some(1)), "{little}");
 }
@@ -58,8 +58,8 @@ fn a_bound_below_three_matrices_says_what_is_needed() {
     let bench = Bench::new();
     bench.well(&["generate", "uniform", "--batch", "3", "--order", "100", "-o", "a.npy"]);
     let text = bench.error(&["invert", "a.npy", "-o", "x.npy", "--memory", "200kB"], &["a.npy"]);
-    assert!(text.contains("--memory at least 240.0 kB"), "{text}");
-    bench.well(&["invert", "a.npy", "-o", "x.npy", "--memory", "240kB"]);
+    assert!(text.contains("--memory at least 320.0 kB"), "{text}");
+    bench.well(&["invert", "a.npy", "-o", "x.npy", "--memory", "321kB"]);
     assert!(bench.error(&["invert", "a.npy", "-o", "y.npy", "--memory", "much"], &["a.npy", "x.npy"]).contains("much"));
 }
 
