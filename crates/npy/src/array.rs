@@ -205,8 +205,7 @@ impl IntegerReader {
         let front = &self.input.front;
         let (kind, big_endian) = (front.kind, front.big_endian);
         let count = count.min(front.shape.iter().product::<usize>() - self.done);
-        let mut bytes = vec![0; count * kind.bytes()];
-        self.input.fill(&mut bytes)?;
+        let mut bytes = self.input.bytes(count * kind.bytes())?;
         self.done += count;
         let turned = |bytes: &mut [u8]| {
             if big_endian {

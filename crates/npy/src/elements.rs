@@ -51,7 +51,7 @@ pub(crate) fn write<T: Scalar>(output: &mut impl Write, elements: &[T]) -> io::R
 }
 
 /// As many bytes as there are, up to the buffer's length.
-pub(crate) fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
         match input.read(&mut buffer[got..]) {

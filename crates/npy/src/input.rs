@@ -80,15 +80,15 @@ impl Input {
         }
     }
 
-    /// The next bytes.
-    pub(crate) fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
-        let wanted = bytes.len();
+    /// The next bytes. Memory grows with what comes, not with what was promised.
+    pub(crate) fn bytes(&mut self, wanted: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
         let got = match &mut self.kind {
-            Kind::File { file, .. } => elements::fill(file, bytes),
-            Kind::Stream(stream) => elements::fill(stream, bytes),
+            Kind::File { file, .. } => file.take(wanted as u64).read_to_end(&mut bytes),
+            Kind::Stream(stream) => stream.take(wanted as u64).read_to_end(&mut bytes),
         };
         match got {
-            Ok(got) if got == wanted => Ok(()),
+            Ok(got) if got == wanted => Ok(bytes),
             Ok(got) => Err(self.cut(&format!("of {wanted} bytes wanted, {got} were there"))),
             Err(e) => Err(self.fault("cannot be read").caused_by(e)),
         }
