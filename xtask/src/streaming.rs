@@ -50,6 +50,7 @@ struct Run {
     seconds: f64,
     computing: Option<f64>,
     peak: u64,
+    version: String,
 }
 
 pub(crate) fn run(root: &Path, options: &Streaming) -> Result<ExitCode, Box<dyn Error>> {
@@ -95,7 +96,7 @@ pub(crate) fn run(root: &Path, options: &Streaming) -> Result<ExitCode, Box<dyn 
     if digests.iter().any(|digest| *digest != digests[0]) {
         return Err("the bound changes the result".into());
     }
-    for Run { what, seconds, computing, peak } in &runs {
+    for Run { what, seconds, computing, peak, .. } in &runs {
         let computing = computing.map_or_else(String::new, |seconds| format!(", computing {seconds:.2} s"));
         println!("{what:<10} {seconds:>8.2} s{computing}, at most {} MB", peak / 1_000_000);
     }
@@ -126,7 +127,8 @@ fn ours(program: &Path, what: &str, bound: &str, a: &Path, x: &Path) -> Result<R
     let summary: Value = serde_json::from_slice(&output.stdout)?;
     let seconds = summary["wall_seconds"].as_f64().ok_or("the summary has no time")?;
     let peak = summary["peak_bytes"].as_u64().ok_or("this system does not tell how much memory a process had")?;
-    Ok(Run { what: what.to_owned(), seconds, computing: summary["seconds"].as_f64(), peak })
+    let version = summary["backend"].as_str().unwrap_or_default().to_owned();
+    Ok(Run { what: what.to_owned(), seconds, computing: summary["seconds"].as_f64(), peak, version })
 }
 
 /// `numpy.linalg.inv` on the same file; `None` where there is no NumPy.
@@ -147,7 +149,9 @@ fn numpy(a: &Path, x: &Path) -> Result<Option<Run>, Box<dyn Error>> {
     let told: Value = serde_json::from_slice(&output.stdout)?;
     let [seconds, computing] = ["wall_seconds", "seconds"].map(|key| told[key].as_f64());
     let seconds = seconds.ok_or("NumPy told no time")?;
-    Ok(Some(Run { what: "numpy".to_owned(), seconds, computing, peak: told["peak_bytes"].as_u64().unwrap_or(0) }))
+    let peak = told["peak_bytes"].as_u64().unwrap_or(0);
+    let version = told["version"].as_str().unwrap_or_default().to_owned();
+    Ok(Some(Run { what: "numpy".to_owned(), seconds, computing, peak, version }))
 }
 
 /// Waits until earlier files are on disk.
@@ -171,14 +175,18 @@ fn record(root: &Path, options: &Streaming, runs: &[Run]) -> Result<String, Box<
     let Streaming { size, memory, rounds, .. } = options;
     let columns = "from file to file in page cache or on disk, as the system has it, after a sync; computing: without reading and writing \
                    where those do not overlap; peak: VmHWM. Bounded and unbounded take chunks of at most 12 MB";
+    let version =
+        |what: &str| runs.iter().find(|run| run.what == what).map_or_else(String::new, |run| run.version.clone());
     let notes = [
+        ("backend", version("bounded")),
+        ("numpy", version("numpy")),
         ("threads", THREADS.to_owned()),
         ("command", format!("cargo xtask streaming --size {size} --memory {memory} --rounds {rounds} --record")),
         ("columns", columns.to_owned()),
     ];
     let mut file = receipt::create(&path, &notes)?;
     writeln!(file, "contestant,megabytes,order,scalar,wall_seconds,computing_seconds,peak_bytes,megabytes_a_second")?;
-    for Run { what, seconds, computing, peak } in runs {
+    for Run { what, seconds, computing, peak, .. } in runs {
         let computing = computing.map_or_else(String::new, |seconds| format!("{seconds:.3}"));
         writeln!(file, "{what},{size},{ORDER},f64,{seconds:.3},{computing},{peak},{:.1}", *size as f64 / seconds)?;
     }

@@ -69,6 +69,17 @@ pub(crate) fn refuse_clashes(operation: &str, inputs: &[&Input], outputs: &[&Out
     Ok(())
 }
 
+/// Refuses inputs whose results would have one name in a folder.
+pub(crate) fn refuse_namesakes(operation: &str, inputs: &[Input]) -> Result<(), Error> {
+    for (k, input) in inputs.iter().enumerate() {
+        if let Some(other) = inputs[..k].iter().find(|other| other.stem() == input.stem()) {
+            let what = format!("the results of {other} and {input} would both be called {}", input.stem());
+            return Err(Error::new(ErrorKind::Argument, operation, what).advise("run them one by one, or rename one"));
+        }
+    }
+    Ok(())
+}
+
 /// The file that a path leads to, where there is one.
 fn real(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()

@@ -86,10 +86,7 @@ fn bar(what: &str, matrices: usize, matrix_bytes: usize) -> Shown {
 impl Doing for Progress {
     fn told(&self) -> String {
         let done = self.done.load(Ordering::Relaxed);
-        format!(
-            "{}: {done} of {} matrices were done; their file was not finished and is removed",
-            self.what, self.matrices
-        )
+        format!("{}: {done} of {} matrices were done, and no file of them was finished", self.what, self.matrices)
     }
 }
 

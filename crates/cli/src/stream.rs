@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::memory::{self, bytes};
 use crate::operation::{Chunk, Operand, Operation};
-use crate::output::{Output, refuse_clashes};
+use crate::output::{Output, refuse_clashes, refuse_namesakes};
 use crate::pipeline::{self, CHUNKS};
 use crate::progress::Progress;
 use crate::sink::Outputs;
@@ -80,6 +80,7 @@ impl Streaming {
             return Err(Error::new(ErrorKind::Argument, O::NAME, "standard input can be read once")
                 .advise("name files for all inputs but one"));
         }
+        refuse_namesakes(O::NAME, inputs)?;
         for input in inputs {
             let job = Job { input, others, output, several: inputs.len() > 1 };
             let summary = self.job(operation, &job, &interrupt)?;

@@ -114,8 +114,11 @@ fn several_inputs_and_patterns_go_to_a_folder() {
     bench.well(&["invert", "b.npy", "-o", "x/"]);
     let text = bench.error(&["invert", "c*.npy", "-o", "x"], &["a1.npy", "a2.npy", "b.npy", "x"]);
     assert!(text.contains("c*.npy fits no file"), "{text}");
-    let text = bench.error(&["invert", "b.npy", "./b.npy", "-o", "."], &["a1.npy", "a2.npy", "b.npy", "x"]);
+    let text = bench.error(&["invert", "a1.npy", "b.npy", "-o", "."], &["a1.npy", "a2.npy", "b.npy", "x"]);
     assert!(text.contains("is the input"), "{text}");
+    // Nothing that one of them writes is written over by the next.
+    let text = bench.error(&["invert", "b.npy", "x/b.npy", "-o", "x"], &["a1.npy", "a2.npy", "b.npy", "x"]);
+    assert!(text.contains("the results of b.npy and x/b.npy would both be called b"), "{text}");
 }
 
 #[test]

@@ -14,4 +14,5 @@ x = np.linalg.inv(a)
 seconds = time.perf_counter() - begun
 np.save(sys.argv[2], x)
 peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"wall_seconds": time.perf_counter() - start, "seconds": seconds, "peak_bytes": peak}))
+told = {"wall_seconds": time.perf_counter() - start, "seconds": seconds, "peak_bytes": peak, "version": np.__version__}
+print(json.dumps(told))
