@@ -14,7 +14,7 @@ use crate::stream::Streaming;
 ///
 /// IN holds square matrices, an array of shape (..., n, n). LU gets, in an array of the same shape and type, L below the diagonal (ones on
 /// it, which are not stored) and U on and above it. PIVOTS gets the exchanges of rows, int32 of shape (..., n), counted from 0: step k
-/// exchanged rows k and pivots[k], as scipy.linalg.lu_factor has them.
+/// exchanged row k with the row that pivot k names, as scipy.linalg.lu_factor has them.
 ///
 /// A zero pivot does not stop the factorisation: the summary names the matrix, and its factors are those of LAPACK's getrf.
 #[derive(Debug, Args)]

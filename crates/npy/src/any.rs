@@ -114,11 +114,6 @@ impl AnyReader {
         &self.input.name
     }
 
-    /// Whether it can only be read from front to back.
-    pub fn is_stream(&self) -> bool {
-        self.input.is_stream()
-    }
-
     /// The same numbers as vectors: an array of shape `(..., n)` becomes one of `n` x 1 matrices.
     #[must_use]
     pub fn vectors(mut self) -> Self {
