@@ -21,11 +21,13 @@
 //!   writes NumPy files.
 //! - Operations: [`BatchedFactorize`], [`BatchedInvert`], [`BatchedSolve`], [`BatchedDeterminant`].
 //! - Failure: a failed matrix is an [`Outcome`], a failed call an [`Error`].
+//! - [`guide`]: from NumPy, SciPy, PyTorch and MATLAB to batchla; failure, layouts, numerics.
 
 mod any;
 mod choice;
 #[cfg(feature = "cuda")]
 mod gpu;
+pub mod guide;
 
 pub use batchla_core::*;
 #[cfg(feature = "cpu")]

@@ -5,8 +5,6 @@
 //! matrix for partial pivoting, and only the second holds. A matrix that SciPy fails on is not compared.
 
 mod cases;
-#[path = "../../benches/receipt.rs"]
-mod receipt;
 mod scipy;
 
 use std::error::Error;
@@ -20,6 +18,7 @@ use batchla_testkit::{LIMIT, inverse_ratio};
 
 use self::cases::Case;
 use self::scipy::Scipy;
+use crate::receipt;
 
 /// The exit code of a comparison that did not take place, as in automake.
 const SKIPPED: u8 = 77;

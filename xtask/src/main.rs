@@ -3,8 +3,12 @@
 mod accuracy;
 mod bundle;
 mod emulated;
+mod fuzz;
 mod kernels;
 mod mutants;
+#[path = "../../benches/receipt.rs"]
+mod receipt;
+mod streaming;
 mod validate;
 
 use std::error::Error;
@@ -32,6 +36,11 @@ enum Task {
     /// The kernels' text changed mechanically (each barrier dropped, each comparison flipped, each loop cut short), one place at a time, and run on
     /// the CPU; what no run shows is listed in `crates/emulated/survivors.csv`
     Mutants(mutants::Mutants),
+    /// The reading of `.npy` and `.npz` files under libFuzzer. Exits with 77 where there is no nightly toolchain with cargo-fuzz
+    Fuzz(fuzz::Fuzz),
+    /// A file larger than the memory it gets, inverted from disk to disk by the program with and without a bound, and by NumPy.
+    /// Exits with 1 where the bound is not kept, or costs more than a tenth of the time
+    Streaming(streaming::Streaming),
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -43,5 +52,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         Task::GpuBundle(options) => bundle::run(root, &options),
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Mutants(options) => mutants::run(root, &options),
+        Task::Fuzz(options) => fuzz::run(root, &options),
+        Task::Streaming(options) => streaming::run(root, &options),
     }
 }

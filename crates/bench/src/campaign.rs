@@ -10,10 +10,10 @@ use batchla_cuda::Cuda;
 
 use crate::cublas::{Cublas, MATINV_ORDER};
 use crate::figure::{Contestant, Figure, Routine};
-use crate::magma::Magma;
 use crate::measure::{Arena, Timing};
 use crate::page::{Page, Receipt, text};
 use crate::plot::draw;
+use crate::python::Python;
 use crate::record::{Table, default_folder, write};
 use crate::results::{Results, Row};
 
@@ -52,7 +52,7 @@ struct Run<'a> {
     campaign: &'a Campaign,
     gpu: Cuda,
     cublas: Option<Cublas>,
-    magma: Option<Magma>,
+    magma: Option<Python>,
     start: Instant,
     known: HashMap<Key, Option<Timing>>,
     results: Results,
@@ -75,9 +75,10 @@ impl Campaign {
         let table = Table::create(&folder, name)?;
         let mut notes = Vec::new();
         let cublas = Cublas::find(&gpu, self.cublas.as_deref()).map_err(|note| notes.push(note)).ok();
-        let magma = self.magma.as_deref().and_then(|python| Magma::start(python).map_err(|note| notes.push(note)).ok());
+        let magma =
+            self.magma.as_deref().and_then(|python| Python::magma(python).map_err(|note| notes.push(note)).ok());
         let cublas_version = cublas.as_ref().map_or("none", Cublas::version).to_owned();
-        let magma_version = magma.as_ref().map_or("none", Magma::version).to_owned();
+        let magma_version = magma.as_ref().map_or("none", Python::version).to_owned();
         let receipt = Receipt::of(gpu.device(), &cublas_version, &magma_version, self);
         progress(&format!(
             "{}; cuBLAS {cublas_version}; MAGMA: {magma_version}; to {}",

@@ -42,6 +42,19 @@ pub enum Shows {
     Speed,
     /// How many times as fast as its base a curve is.
     Speedup,
+    /// What share of the roofline a curve reaches, in a row's place for the speedup.
+    Share,
+}
+
+impl Shows {
+    /// In words, with its unit.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Speed => "GFLOP/s",
+            Self::Speedup => "times as fast as the base",
+            Self::Share => "share of the roofline",
+        }
+    }
 }
 
 /// A figure, four panels of it, one a type.

@@ -1,26 +1,29 @@
-//! Measurements of **batchla** on a GPU: the figures of Liu, Zhao, Huang, Yu and Zhang 2023 drawn again, and how long a first result takes.
+//! Measurements of **batchla**: the figures of Liu, Zhao, Huang, Yu and Zhang 2023 drawn again, and how long a first result takes.
 //!
 //! | question | file |
 //! | --- | --- |
 //! | what does a figure compare, and what was claimed about it? | `figure.rs`; the paper's in `paper.rs`, ours in `contest.rs` |
 //! | how long does one contestant take, and is its result right? | `measure.rs`, the middle of a sample in `sample.rs` |
-//! | who else can do it? | `cublas.rs`, found when the program runs; `magma.rs`, in a Python beside it |
+//! | who else can do it? | `cublas.rs`, found when the program runs; `python.rs`, MAGMA and NumPy in a Python beside it |
 //! | in which order, for how long, and where do the numbers go? | `campaign.rs`, `record.rs` |
 //! | what does it look like, and does it agree with what was claimed? | `plot.rs`, `verdict.rs`, `page.rs` |
+//! | how fast is any backend from host memory to host memory, and what would this machine allow? | `speed.rs`, `roof.rs` |
 //! | how long does a program wait for its first inverse? | `start.rs` |
 
 mod campaign;
 pub mod contest;
 mod cublas;
 mod figure;
-mod magma;
 mod measure;
 mod page;
 pub mod paper;
 mod plot;
+mod python;
 mod record;
 mod results;
+mod roof;
 mod sample;
+mod speed;
 mod start;
 mod verdict;
 
@@ -32,5 +35,6 @@ pub use crate::plot::draw;
 pub use crate::record::{HEADER, Table, default_folder};
 pub use crate::results::{Results, Row};
 pub use crate::sample::Sample;
+pub use crate::speed::Speed;
 pub use crate::start::{Start, cold, start};
 pub use crate::verdict::{Verdict, verdict};

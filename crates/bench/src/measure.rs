@@ -12,10 +12,10 @@ use crate::figure::{Contestant, Routine};
 use crate::sample::Sample;
 
 /// Different matrices of a batch; the others repeat them. More would take longer to make than to factor.
-const DIFFERENT: usize = 64;
+pub(crate) const DIFFERENT: usize = 64;
 /// Matrices of a batch whose result is checked.
-const CHECKED: usize = 4;
-const SEED: u64 = 2023;
+pub(crate) const CHECKED: usize = 4;
+pub(crate) const SEED: u64 = 2023;
 /// Words of a copy that takes longer than the host takes to queue a repetition.
 const LEAD: usize = 1 << 25;
 

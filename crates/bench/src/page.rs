@@ -36,6 +36,8 @@ impl Page {
         title: "LU and inversion beside cuBLAS and MAGMA",
         about: "Ours is what the planner chooses.",
     };
+    /// Ours on this machine, host memory to host memory.
+    pub const SPEED: Self = Self { name: "speed", title: "LU and inversion on this machine", about: "" };
     /// Plans of the user's choice.
     pub const PLANS: Self = Self { name: "plans", title: "Plans beside each other", about: "" };
 }
@@ -118,6 +120,7 @@ fn section(text: &mut String, figure: &Figure, results: &Results) {
     let what = match figure.shows {
         Shows::Speed => "GFLOP/s, in brackets how many times as fast as the base",
         Shows::Speedup => "How many times as fast as the base, in brackets GFLOP/s",
+        Shows::Share => "Share of the roofline, in brackets GFLOP/s",
     };
     let routine = if figure.routine == Routine::Lu { "LU in place" } else { "LU and inversion" };
     let _ = writeln!(text, "{what} ({routine}).");
@@ -141,8 +144,9 @@ fn table(text: &mut String, figure: &Figure, results: &Results, scalar: ScalarKi
                 let which = if one.contestants.len() > 1 { width(&row.contestant) } else { "" };
                 match (row.speedup, figure.shows) {
                     (Some(ratio), Shows::Speed) => format!("{:.0} ({ratio:.2}) {which}", row.timing.gflops),
+                    (Some(share), Shows::Share) => format!("{:.0} % ({:.0}) {which}", 100.0 * share, row.timing.gflops),
                     (Some(ratio), Shows::Speedup) => format!("{ratio:.2} ({:.0}) {which}", row.timing.gflops),
-                    (None, Shows::Speed) => format!("{:.0} {which}", row.timing.gflops),
+                    (None, Shows::Speed | Shows::Share) => format!("{:.0} {which}", row.timing.gflops),
                     (None, Shows::Speedup) => format!("1 ({:.0}) {which}", row.timing.gflops),
                 }
             });

@@ -1,10 +1,13 @@
-//! A figure as SVG: four panels, one a type, speed over order. (PNG would need fonts, which not every machine has.)
+//! A figure as SVG, and as PNG where the machine has fonts: four panels, one a type, speed over order.
 
 use std::path::{Path, PathBuf};
 
 use batchla_core::{Error, ErrorKind, ScalarKind};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::fontdb::FaceInfo;
+use resvg::usvg::{Options, Tree};
 
 use crate::figure::{Figure, Shows};
 use crate::results::Results;
@@ -37,6 +40,31 @@ pub fn draw(figure: &Figure, results: &Results, folder: &Path) -> Result<Option<
         Error::new(ErrorKind::Io, "draw", format!("{} cannot be drawn: {error}", path.display()))
             .advise("name another folder with --output")
     })?;
+    png(&path)?;
+    Ok(Some(path))
+}
+
+/// The same drawing as PNG beside it; none where there are no fonts to write with.
+fn png(svg: &Path) -> Result<Option<PathBuf>, Error> {
+    let fault = |error: &dyn std::fmt::Display| {
+        Error::new(ErrorKind::Io, "draw", format!("{} cannot be drawn as PNG: {error}", svg.display()))
+            .advise("name another folder with --output")
+    };
+    let mut options = Options::default();
+    options.fontdb_mut().load_system_fonts();
+    let plain = |face: &&FaceInfo| face.families.iter().any(|(name, _)| name.contains("Sans"));
+    let faces: Vec<&FaceInfo> = options.fontdb.faces().collect();
+    let face = faces.iter().copied().find(plain).or(faces.first().copied());
+    let Some(family) = face.and_then(|face| face.families.first()).map(|(name, _)| name.clone()) else {
+        return Ok(None);
+    };
+    options.fontdb_mut().set_sans_serif_family(family);
+    let text = std::fs::read_to_string(svg).map_err(|e| fault(&e))?;
+    let tree = Tree::from_str(&text, &options).map_err(|e| fault(&e))?;
+    let mut pixels = Pixmap::new(SIZE.0, SIZE.1).ok_or_else(|| fault(&"it has no size"))?;
+    resvg::render(&tree, Transform::identity(), &mut pixels.as_mut());
+    let path = svg.with_extension("png");
+    pixels.save_png(&path).map_err(|e| fault(&e))?;
     Ok(Some(path))
 }
 
@@ -82,7 +110,8 @@ fn panel(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let points = || curves.iter().flat_map(|(_, points)| points);
     let (left, right) = points().fold((f64::INFINITY, 0.0f64), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
-    let top = points().fold(1.0f64, |top, (_, y)| top.max(*y));
+    let top =
+        points().fold(0.0f64, |top, (_, y)| top.max(*y)).max(if figure.shows == Shows::Share { 0.1 } else { 1.0 });
     if left > right {
         return Ok(());
     }
@@ -92,7 +121,7 @@ fn panel(
         .x_label_area_size(40)
         .y_label_area_size(64)
         .build_cartesian_2d(left - 4.0..right + 4.0, 0.0..1.08 * top)?;
-    let height = if figure.shows == Shows::Speed { "GFLOP/s" } else { "times as fast as the base" };
+    let height = figure.shows.words();
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -101,7 +130,11 @@ fn panel(
         .x_desc("order n")
         .y_desc(height)
         .x_label_formatter(&|x| format!("{x:.0}"))
-        .y_label_formatter(&|y| if figure.shows == Shows::Speed { format!("{y:.0}") } else { format!("{y:.1}") })
+        .y_label_formatter(&|y| match figure.shows {
+            Shows::Speed => format!("{y:.0}"),
+            Shows::Speedup => format!("{y:.1}"),
+            Shows::Share => format!("{:.0} %", 100.0 * y),
+        })
         .draw()?;
     for ((label, points), colour) in curves.iter().zip(COLOURS.iter().cycle().copied()) {
         let drawn = chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;

@@ -21,6 +21,14 @@ pub(crate) struct BackendChoice {
     device: Option<usize>,
 }
 
+/// How many threads compare; for commands that need no backend.
+#[derive(Debug, Args)]
+pub(crate) struct Threads {
+    /// Threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Name {
     /// The best of this machine, a GPU before the CPU, or what the environment variable BATCHLA_BACKEND names
@@ -36,6 +44,7 @@ enum Name {
 impl BackendChoice {
     /// The backend that was asked for.
     pub(crate) fn backend(&self) -> Result<AnyBackend, Error> {
+        Threads { threads: self.threads }.share()?;
         match (self.backend, self.threads, self.device) {
             (Name::Auto, None, None) => batchla::auto(),
             (Name::Auto, Some(threads), _) => Ok(cpu(threads)?.because("a number of threads was asked for")),
@@ -51,6 +60,22 @@ impl BackendChoice {
                 Err(Error::new(ErrorKind::Argument, "backend", what)
                     .advise("leave --threads out, or use --backend cpu"))
             }
+        }
+    }
+}
+
+impl Threads {
+    /// Has the whole program compare on so many threads.
+    pub(crate) fn share(&self) -> Result<(), Error> {
+        match self.threads {
+            Some(0) => Err(Error::new(ErrorKind::Argument, "threads", "0 threads compute nothing")
+                .advise("ask for at least one, or leave --threads out")),
+            Some(count) => {
+                // Where threads were begun before, those serve.
+                let _ = rayon::ThreadPoolBuilder::new().num_threads(count).build_global();
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 }

@@ -1,17 +1,19 @@
-//! `batchla bench`: measurements on the GPU at hand.
+//! `batchla bench`: measurements on this machine.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use batchla::{Error, ErrorKind, ScalarKind};
-use batchla_bench::{Campaign, Figure, Page, Routine, cold, contest, paper, start};
+use batchla_bench::{Campaign, Figure, Page, Routine, Speed, cold, contest, paper, start};
 use clap::{Args, Subcommand};
 
-use crate::{FAILURE, SUCCESS};
+use crate::backend::BackendChoice;
+use crate::{FAILURE, SUCCESS, print};
 
-/// Measure on the GPU at hand.
+/// Measure: any backend on this machine, or the GPU at hand beside its peers.
 #[derive(Debug, Args)]
+#[command(after_help = ALL_EXAMPLES)]
 pub(crate) struct Bench {
     #[command(subcommand)]
     what: What,
@@ -19,11 +21,68 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Speed(SpeedOptions),
     Paper(Paper),
     Peers(Peers),
     Plans(Plans),
     Start(Start),
 }
+
+const ALL_EXAMPLES: &str = "\
+Examples:
+  batchla bench speed                          LU and inversion on this machine, beside NumPy and the roofline
+  batchla bench peers --magma python3          a GPU beside cuBLAS and MAGMA
+  batchla bench paper                          the figures of Liu et al. 2023";
+
+/// Measure LU and inversion from host memory to host memory, on any backend.
+///
+/// Beside ours stand NumPy's inverse, where a Python has NumPy, and for CPUs the roofline: the fastest matrix product and the fastest copy of this
+/// machine, measured on the same threads. Written are speed.csv, speed.md, and drawings of GFLOP/s and of the share of the roofline over the order, as
+/// SVG, and as PNG where the machine has fonts. A time counts only if residuals are small. For a GPU alone, its data in place: `batchla bench peers`.
+#[derive(Debug, Args)]
+#[command(after_help = SPEED_EXAMPLES)]
+struct SpeedOptions {
+    /// Which types
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = scalar, default_value = "c32,c64,f32,f64")]
+    scalars: Vec<ScalarKind>,
+
+    /// Which orders
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "4,8,16,24,32,48,64,96,128,192,256,384,512")]
+    orders: Vec<usize>,
+
+    /// How many matrices [default: as many as take 64 MiB]
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one)]
+    batch: Option<usize>,
+
+    /// How often each is measured; the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = at_least_one)]
+    repetitions: usize,
+
+    /// A Python that may have NumPy; `none` leaves it out
+    #[arg(long, value_name = "PYTHON", default_value = "python3")]
+    numpy: String,
+
+    /// Folder of the record [default: benches/record/CPU/DATE]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+
+    /// Print the rows as JSON, one object a line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    backend: BackendChoice,
+}
+
+const SPEED_EXAMPLES: &str = "\
+Examples:
+  batchla bench speed
+  batchla bench speed --scalars f64 --orders 8,16,32,64 --repetitions 15 --output speed
+  batchla bench speed --backend cpu --threads 2 --numpy none --json
+
+Exit code:
+  0  the record was written
+  1  the call failed, or a result was wrong; rows measured until then are in the table";
 
 /// Draw figures 10 to 18 of Liu et al. 2023 again, on the GPU at hand.
 ///
@@ -136,6 +195,7 @@ impl Bench {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(self) -> Result<u8, Error> {
         match self.what {
+            What::Speed(speed) => speed.run(),
             What::Paper(Paper { figures, orders, how }) => {
                 let figures = figures.iter().map(|name| paper::figure(name).ok_or_else(|| unknown(name)));
                 how.run(Page::PAPER, figures.collect::<Result<_, _>>()?, orders)
@@ -153,16 +213,43 @@ impl Bench {
     }
 }
 
+impl SpeedOptions {
+    fn run(self) -> Result<u8, Error> {
+        let Self { scalars, orders, batch, repetitions, numpy, output, json, backend } = self;
+        let python = (numpy != "none").then_some(numpy);
+        let backend = backend.backend()?;
+        let speed = Speed { backend, scalars, orders, batch, repetitions, python, output, command: command() };
+        // Where standard error is closed, the record is still written.
+        let (folder, results) = speed.run(&mut |line| drop(writeln!(std::io::stderr(), "{line}")))?;
+        if !json {
+            return print("bench", &format!("written to {}", folder.display()));
+        }
+        let rows = results.rows.iter().map(|row| {
+            serde_json::json!({
+                "figure": row.figure, "scalar": row.scalar.name(), "order": row.order, "batch": row.batch, "contestant": row.contestant,
+                "median_ms": row.timing.median_ms, "min_ms": row.timing.min_ms, "gflops": row.timing.gflops,
+                "residual_ratio": row.timing.residual, "share_of_roofline": row.speedup,
+            })
+            .to_string()
+        });
+        print("bench", &rows.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// How the program was called.
+fn command() -> String {
+    format!("batchla {}", std::env::args().skip(1).collect::<Vec<_>>().join(" "))
+}
+
 impl How {
     fn run(self, page: Page, figures: Vec<Figure>, orders: Vec<usize>) -> Result<u8, Error> {
         let Self { scalars, batch, repetitions, minutes: limit, output, cublas, magma } = self;
-        let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-        let command = format!("batchla {words}");
+        let command = command();
         let campaign =
             Campaign { page, figures, scalars, orders, batch, repetitions, limit, output, cublas, magma, command };
         // Where standard error is closed, the record is still written.
         let folder = campaign.run(&mut |line| drop(writeln!(std::io::stderr(), "{line}")))?;
-        print(&format!("written to {}", folder.display()))
+        print("bench", &format!("written to {}", folder.display()))
     }
 }
 
@@ -177,16 +264,10 @@ fn first_result() -> Result<u8, Error> {
     for (name, seconds) in &start.parts {
         text.push_str(&format!("\n  {name:<9} {seconds:>8.3} s"));
     }
-    print(&format!("{text}\nplan {}", start.plan))
+    print("bench", &format!("{text}\nplan {}", start.plan))
 }
 
-fn print(text: &str) -> Result<u8, Error> {
-    writeln!(std::io::stdout(), "{text}")
-        .map_err(|e| Error::new(ErrorKind::Io, "bench", "the result cannot be printed").caused_by(e))?;
-    Ok(SUCCESS)
-}
-
-fn scalar(text: &str) -> Result<ScalarKind, String> {
+pub(crate) fn scalar(text: &str) -> Result<ScalarKind, String> {
     let known = ScalarKind::ALL.into_iter().find(|kind| kind.name() == text);
     known.ok_or_else(|| "the types are f32, f64, c32 and c64".to_owned())
 }

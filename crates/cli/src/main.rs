@@ -2,15 +2,31 @@
 
 mod backend;
 mod bench;
+mod determinant;
+mod devices;
+mod factorize;
+mod generate;
+mod input;
+mod interrupt;
 mod invert;
+mod memory;
+mod operation;
+mod output;
+mod pipeline;
+mod progress;
+mod shell;
+mod sink;
+mod solve;
+mod stream;
 mod summary;
+mod verify;
 
 use std::error::Error as _;
 use std::io::Write;
 use std::process::ExitCode;
 
-use batchla::Error;
-use clap::{Parser, Subcommand};
+use batchla::{Error, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Everything succeeded.
 const SUCCESS: u8 = 0;
@@ -30,8 +46,16 @@ struct Program {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Bench(bench::Bench),
     Invert(invert::Invert),
+    Factorize(factorize::Factorize),
+    Solve(solve::Solve),
+    Det(determinant::Det),
+    Verify(verify::Verify),
+    Generate(generate::Generate),
+    Devices(devices::Devices),
+    Bench(bench::Bench),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +70,14 @@ fn main() -> ExitCode {
     let code = match program.command {
         Command::Bench(bench) => bench.run(),
         Command::Invert(invert) => invert.run(),
+        Command::Factorize(factorize) => factorize.run(),
+        Command::Solve(solve) => solve.run(),
+        Command::Det(det) => det.run(),
+        Command::Verify(verify) => verify.run(),
+        Command::Generate(generate) => generate.run(),
+        Command::Devices(devices) => devices.run(),
+        Command::Completions(completions) => completions.run(Program::command()),
+        Command::Man(man) => man.run(Program::command()),
     };
     code.unwrap_or_else(|error| {
         // Where standard error is closed, only the exit code is left to tell.
@@ -53,6 +85,13 @@ fn main() -> ExitCode {
         FAILURE
     })
     .into()
+}
+
+/// Prints what a command has to say.
+fn print(command: &str, text: &str) -> Result<u8, Error> {
+    writeln!(std::io::stdout(), "{text}")
+        .map_err(|e| Error::new(ErrorKind::Io, command, "the result cannot be printed").caused_by(e))?;
+    Ok(SUCCESS)
 }
 
 /// The error and what caused it, a line each.

@@ -1,12 +1,14 @@
 //! What a command tells about its matrices: for people, and as JSON.
 
 use std::fmt;
-use std::path::Path;
 
 use batchla::npy::Header;
 use batchla::{AnyBackend, Backend, Error, ErrorKind, Outcome, Plan};
-use batchla_testkit::Ratios;
+use batchla_testkit::{LIMIT, Ratios};
 use serde::Serialize;
+
+use crate::memory::{self, bytes};
+use crate::sink::Outputs;
 
 /// Failed matrices that are named; of the others, only the number is told.
 const NAMED: usize = 5;
@@ -14,12 +16,13 @@ const NAMED: usize = 5;
 /// How a batch fared.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
+    operation: &'static str,
     input: String,
-    output: String,
+    outputs: Vec<String>,
     scalar: &'static str,
     shape: Vec<usize>,
-    backend: String,
-    chosen_because: String,
+    backend: Option<String>,
+    chosen_because: Option<String>,
     plan: Option<String>,
     arithmetic: Option<String>,
     pub(crate) matrices: usize,
@@ -27,8 +30,14 @@ pub(crate) struct Summary {
     singular: Failed<Singular>,
     not_finite: Failed<usize>,
     pub(crate) check: Option<Check>,
+    /// Computing alone.
     pub(crate) seconds: f64,
     matrices_per_second: Option<f64>,
+    /// From file to file.
+    wall_seconds: f64,
+    input_bytes: u64,
+    /// The most memory that the process has had so far.
+    peak_bytes: Option<u64>,
 }
 
 /// Matrices that failed in one way: how many, and the first of them.
@@ -71,9 +80,9 @@ impl<M> Failed<M> {
 }
 
 impl Check {
-    /// Nothing compared yet; below `limit` a ratio passes.
-    pub(crate) fn new(limit: f64) -> Self {
-        Self { compared: 0, largest_ratio: None, matrix: None, limit, passed: true, ratios: Ratios::default() }
+    /// Nothing compared yet.
+    pub(crate) fn new() -> Self {
+        Self { compared: 0, largest_ratio: None, matrix: None, limit: LIMIT, passed: true, ratios: Ratios::default() }
     }
 
     /// Takes in the ratios of the matrices from `first` on.
@@ -90,14 +99,21 @@ impl Check {
 }
 
 impl Summary {
-    pub(crate) fn new(input: &Path, output: &Path, header: &Header, backend: &AnyBackend) -> Self {
+    pub(crate) fn new(
+        operation: &'static str,
+        input: String,
+        outputs: &Outputs,
+        header: &Header,
+        backend: Option<&AnyBackend>,
+    ) -> Self {
         Self {
-            input: input.display().to_string(),
-            output: output.display().to_string(),
+            operation,
+            input,
+            outputs: outputs.all().iter().map(|output| output.name()).collect(),
             scalar: header.scalar.name(),
             shape: header.shape.clone(),
-            backend: format!("{}: {}", backend.name(), backend.describe()),
-            chosen_because: backend.why().to_owned(),
+            backend: backend.map(|backend| format!("{}: {}", backend.name(), backend.describe())),
+            chosen_because: backend.map(|backend| backend.why().to_owned()),
             plan: None,
             arithmetic: None,
             matrices: 0,
@@ -107,6 +123,9 @@ impl Summary {
             check: None,
             seconds: 0.0,
             matrices_per_second: None,
+            wall_seconds: 0.0,
+            input_bytes: header.data_bytes(),
+            peak_bytes: None,
         }
     }
 
@@ -129,6 +148,12 @@ impl Summary {
         self.matrices_per_second = Some(self.matrices as f64 / self.seconds).filter(|rate| rate.is_finite());
     }
 
+    /// The results are written, `seconds` after the beginning.
+    pub(crate) fn end(&mut self, seconds: f64) {
+        self.wall_seconds = seconds;
+        self.peak_bytes = memory::peak();
+    }
+
     /// Whether every matrix is regular and passed the check, if there was one.
     pub(crate) fn all_well(&self) -> bool {
         self.regular == self.matrices && self.check.as_ref().is_none_or(|check| check.passed)
@@ -144,7 +169,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
         writeln!(f, "{}: {} matrices, {} of shape ({})", self.input, self.matrices, self.scalar, shape.join(", "))?;
-        writeln!(f, "  backend     {} ({})", self.backend, self.chosen_because)?;
+        if let Some((backend, why)) = self.backend.as_ref().zip(self.chosen_because.as_ref()) {
+            writeln!(f, "  backend     {backend} ({why})")?;
+        }
         if let Some(plan) = &self.plan {
             writeln!(f, "  plan        {plan}")?;
         }
@@ -157,11 +184,19 @@ impl fmt::Display for Summary {
         if let Some(check) = &self.check {
             write!(f, "\n  check       {check}")?;
         }
-        write!(f, "\n  time        {:.3} ms", 1e3 * self.seconds)?;
+        write!(f, "\n  computing   {:.3} ms", 1e3 * self.seconds)?;
         if let Some(rate) = self.matrices_per_second {
             write!(f, ", {rate:.0} matrices a second")?;
         }
-        write!(f, "\nwritten to {}", self.output)
+        let rate = bytes(self.input_bytes as f64 / self.wall_seconds);
+        write!(f, "\n  in all      {:.3} ms, {rate} of input a second", 1e3 * self.wall_seconds)?;
+        if let Some(peak) = self.peak_bytes {
+            write!(f, "\n  memory      {} at most", bytes(peak as f64))?;
+        }
+        if !self.outputs.is_empty() {
+            write!(f, "\nwritten to {}", self.outputs.join(", "))?;
+        }
+        Ok(())
     }
 }
 
@@ -187,18 +222,20 @@ impl fmt::Display for Check {
 
 #[cfg(test)]
 mod tests {
-    use batchla_testkit::Reference;
-
     use super::*;
 
-    #[test]
-    fn matrices_are_numbered_through_all_parts_of_a_file() {
+    fn summary_of_four() -> Summary {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npy");
         batchla::npy::write(&path, &batchla::Batch::<f64>::from_fn(4, 1, 1, |_, _, _| 1.0).unwrap()).unwrap();
         let header = batchla::npy::peek(&path).unwrap();
-        let mut summary = Summary::new(&path, &path, &header, &AnyBackend::new(Reference));
-        let mut check = Check::new(30.0);
+        Summary::new("invert", "a.npy".to_owned(), &Outputs::default(), &header, None)
+    }
+
+    #[test]
+    fn matrices_are_numbered_through_all_parts_of_a_file() {
+        let mut summary = summary_of_four();
+        let mut check = Check::new();
         for ratio in [2.0, 1.0] {
             let mut part = Ratios::default();
             part.add(0, ratio);

@@ -2,62 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use batchla::npy::{self, read, write, write_shaped};
 use batchla::{Batch, BatchLayout, Complex, Outcome, Scalar, Strides};
 use batchla_testkit::inverse_ratios;
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// A folder of its own, with the program run in it.
-struct Bench(TempDir);
-
-impl Bench {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_batchla"));
-        command.args(args).current_dir(self.0.path()).env_remove("BATCHLA_BACKEND");
-        command
-    }
-
-    fn batchla(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    /// Runs with `--json` and gives exit code and summary.
-    fn summary(&self, args: &[&str]) -> (i32, Value) {
-        let output = self.batchla(&[args, &["--json"]].concat());
-        let text = String::from_utf8(output.stdout).unwrap();
-        let errors = String::from_utf8(output.stderr).unwrap();
-        (output.status.code().unwrap(), serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{errors}")))
-    }
-
-    /// Runs what must fail: gives the error, after making sure that `names` are all the files there are.
-    fn error(&self, args: &[&str], names: &[&str]) -> String {
-        let output = self.batchla(args);
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{text}");
-        assert_eq!(self.names(), names, "{text}");
-        text
-    }
-}
+use crate::program::Bench;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data").join(name)
@@ -302,7 +258,7 @@ fn a_pipe_is_read_and_one_that_breaks_leaves_nothing_behind() {
     let bench = Bench::new();
     let through_pipe = |script: &str| {
         let script = script.replace("BATCHLA", env!("CARGO_BIN_EXE_batchla"));
-        Command::new("sh").args(["-c", &script]).current_dir(bench.0.path()).output().unwrap()
+        Command::new("sh").args(["-c", &script]).current_dir(bench.folder()).output().unwrap()
     };
     write(bench.path("a.npy"), &real_blocks::<f64>()).unwrap();
     let output = through_pipe("cat a.npy | BATCHLA invert /dev/stdin -o x.npy");

@@ -78,36 +78,58 @@ from_batch!(f32 => F32, f64 => F64, Complex<f32> => C32, Complex<f64> => C64);
 /// assert_eq!(sum, "20");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct AnyReader(Input);
+pub struct AnyReader {
+    input: Input,
+    header: Header,
+}
 
 impl AnyReader {
     /// Opens a file: reads its header and holds its length against it. A pipe or device is read as [`AnyReader::new`] reads.
     ///
     /// # Errors
-    /// As [`read`](crate::read), but for the type.
+    /// As [`read`](crate::read), but for the type and the dimensions.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Input::open(path.as_ref()).map(Self)
+        Self::over(Input::open(path.as_ref())?)
     }
 
     /// Reads from any stream; `name` is what errors call it. Memory grows with what comes, not with what the header promises.
     ///
     /// # Errors
-    /// As [`read`](crate::read), but for the type.
+    /// As [`read`](crate::read), but for the type and the dimensions.
     pub fn new(stream: impl Read + Send + 'static, name: impl Into<String>) -> Result<Self, Error> {
-        Input::stream(stream, name.into()).map(Self)
+        Self::over(Input::stream(stream, name.into())?)
+    }
+
+    pub(crate) fn over(input: Input) -> Result<Self, Error> {
+        Ok(Self { header: Header::of(&input.front, &input.name)?, input })
     }
 
     /// What the file holds.
     pub fn header(&self) -> &Header {
-        &self.0.header
+        &self.header
+    }
+
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.input.name
+    }
+
+    /// The same numbers as vectors: an array of shape `(..., n)` becomes one of `n` x 1 matrices.
+    #[must_use]
+    pub fn vectors(mut self) -> Self {
+        self.header.shape.push(1);
+        self.header.vectors = true;
+        self
     }
 
     /// The reader of its numbers.
     ///
     /// # Errors
-    /// [`ErrorKind::Argument`](batchla_core::ErrorKind::Argument) where they are of another type.
+    /// [`ErrorKind::Argument`](batchla_core::ErrorKind::Argument) where they are of another type;
+    /// [`ErrorKind::Shape`](batchla_core::ErrorKind::Shape) where the array has fewer than two dimensions.
     pub fn typed<T: Scalar>(self) -> Result<Reader<T>, Error> {
-        Reader::over(self.0)
+        self.header.check_matrices(&self.input.name)?;
+        Reader::over(self.input, self.header)
     }
 
     /// All of its matrices.
@@ -126,6 +148,9 @@ impl AnyReader {
 
 impl fmt::Debug for AnyReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyReader").field("name", &self.0.name).field("header", self.header()).finish_non_exhaustive()
+        f.debug_struct("AnyReader")
+            .field("name", &self.input.name)
+            .field("header", self.header())
+            .finish_non_exhaustive()
     }
 }

@@ -25,7 +25,10 @@ pub(crate) fn read<T: Scalar>(
     while done < count {
         let wanted = piece.len().min((count - done).saturating_mul(size));
         let got = fill(input, &mut piece[..wanted])?;
-        elements.try_reserve(got / size)?;
+        if elements.capacity() - elements.len() < got / size {
+            // At most doubled, and never beyond what was asked for.
+            elements.try_reserve_exact(elements.len().max(got / size).min(count - done))?;
+        }
         decode(&piece[..got], big_endian, elements);
         done += got / size;
         if got < wanted {

@@ -1,4 +1,4 @@
-//! What a reader reads from: a file, whose length is known and which can be read anywhere, or a stream.
+//! What a reader reads from: a part of a file, whose length is known and which can be read anywhere, or a stream.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,14 +7,14 @@ use std::path::Path;
 use batchla_core::{Error, ErrorKind, Scalar};
 
 use crate::elements;
-use crate::header::Header;
+use crate::front::Front;
 
-/// The elements behind a header.
+/// The elements behind a front.
 pub(crate) struct Input {
     kind: Kind,
     /// What errors call it.
     pub(crate) name: String,
-    pub(crate) header: Header,
+    pub(crate) front: Front,
 }
 
 enum Kind {
@@ -23,32 +23,32 @@ enum Kind {
 }
 
 impl Input {
-    /// Reads the header of a file, and holds the file's length against it. A pipe or device is a stream.
+    /// Reads the front of a file, and holds the file's length against it. A pipe or device is a stream.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let fault = |what: &str| Error::new(ErrorKind::Io, "read", format!("{name} {what}"));
-        let unreadable = |e: io::Error| fault("cannot be opened").advise("check its name and permissions").caused_by(e);
-        let mut file = File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if metadata.is_dir() {
-            return Err(fault("is a directory").advise("name a .npy file in it"));
+        let (file, length) = open(path, "a .npy file")?;
+        match length {
+            Some(length) => Self::part(file, 0, length, name),
+            None => Self::stream(file, name),
         }
-        let (header, start) = Header::read(&mut file, &name)?;
-        if !metadata.is_file() {
-            return Ok(Self { kind: Kind::Stream(Box::new(file)), name, header });
-        }
-        let (wanted, there) = (header.data_bytes(), metadata.len().saturating_sub(start));
-        let input = Self { kind: Kind::File { file, start, at: start }, name, header };
+    }
+
+    /// Reads the front of the part of a file that begins at `first`, where the file stands, and holds the part's length against it.
+    pub(crate) fn part(mut file: File, first: u64, length: u64, name: String) -> Result<Self, Error> {
+        let (front, skipped) = Front::read(&mut (&mut file).take(length), &name)?;
+        let (wanted, there) = (front.data_bytes(), length.saturating_sub(skipped));
+        let start = first + skipped;
+        let input = Self { kind: Kind::File { file, start, at: start }, name, front };
         if there < wanted {
             return Err(input.cut(&format!("it takes {wanted} bytes behind the header, {there} are there")));
         }
         if there > wanted { Err(input.trailing()) } else { Ok(input) }
     }
 
-    /// Reads the header of a stream.
+    /// Reads the front of a stream.
     pub(crate) fn stream(mut stream: impl Read + Send + 'static, name: String) -> Result<Self, Error> {
-        let (header, _) = Header::read(&mut stream, &name)?;
-        Ok(Self { kind: Kind::Stream(Box::new(stream)), name, header })
+        let (front, _) = Front::read(&mut stream, &name)?;
+        Ok(Self { kind: Kind::Stream(Box::new(stream)), name, front })
     }
 
     pub(crate) fn is_stream(&self) -> bool {
@@ -57,7 +57,7 @@ impl Input {
 
     /// Appends elements `first..first + count`, as they lie there; a stream stands at the first one.
     pub(crate) fn append<T: Scalar>(&mut self, first: usize, count: usize, to: &mut Vec<T>) -> Result<(), Error> {
-        let (size, big_endian) = (T::KIND.bytes(), self.header.big_endian);
+        let (size, big_endian) = (T::KIND.bytes(), self.front.big_endian);
         let read = match &mut self.kind {
             Kind::Stream(stream) => elements::read(stream, big_endian, count, to),
             Kind::File { file, start, at } => {
@@ -80,6 +80,20 @@ impl Input {
         }
     }
 
+    /// The next bytes. Memory grows with what comes, not with what was promised.
+    pub(crate) fn bytes(&mut self, wanted: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let got = match &mut self.kind {
+            Kind::File { file, .. } => file.take(wanted as u64).read_to_end(&mut bytes),
+            Kind::Stream(stream) => stream.take(wanted as u64).read_to_end(&mut bytes),
+        };
+        match got {
+            Ok(got) if got == wanted => Ok(bytes),
+            Ok(got) => Err(self.cut(&format!("of {wanted} bytes wanted, {got} were there"))),
+            Err(e) => Err(self.fault("cannot be read").caused_by(e)),
+        }
+    }
+
     /// Makes sure that nothing follows the last element.
     pub(crate) fn expect_end(&mut self) -> Result<(), Error> {
         // A file's length is known to fit.
@@ -97,11 +111,23 @@ impl Input {
     }
 
     fn cut(&self, why: &str) -> Error {
-        self.fault(&format!("ends early: {why} ({})", self.header)).advise("copy or save it again")
+        self.fault(&format!("ends early: {why} ({})", self.front)).advise("copy or save it again")
     }
 
     fn trailing(&self) -> Error {
-        self.fault(&format!("goes on behind the array that it promises ({})", self.header))
+        self.fault(&format!("goes on behind the array that it promises ({})", self.front))
             .advise("save one array a file, with numpy.save")
     }
+}
+
+/// A file to read, and its length unless it is a pipe or device.
+pub(crate) fn open(path: &Path, kind: &str) -> Result<(File, Option<u64>), Error> {
+    let fault = |what: &str| Error::new(ErrorKind::Io, "read", format!("{} {what}", path.display()));
+    let unreadable = |e: io::Error| fault("cannot be opened").advise("check its name and permissions").caused_by(e);
+    let file = File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(fault("is a directory").advise(format!("name {kind} in it")));
+    }
+    Ok((file, metadata.is_file().then_some(metadata.len())))
 }

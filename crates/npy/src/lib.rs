@@ -21,17 +21,23 @@
 //! | a file whose type is known | [`read`], [`write`](write()), [`write_shaped`] |
 //! | a file whose type is not | [`peek`], [`read_any`] |
 //! | a file larger than memory, or a stream | [`Reader`], [`AnyReader`], [`Writer`]: as many matrices at a time as one likes |
+//! | one array of a `.npz` archive | [`Archive`] |
+//! | pivots, outcomes, determinants | [`ArrayWriter`], [`IntegerReader`] |
 //!
 //! Files are not trusted: whatever stands in one, the worst that comes of it is an [`Error`] that names it, and no more
 //! memory is taken than its length justifies. The header's Python literal is therefore read by a small parser of our own,
 //! which neither recurses nor computes.
 
 mod any;
+mod archive;
+mod array;
 mod elements;
+mod front;
 mod header;
 mod input;
 mod literal;
 mod reader;
+mod target;
 mod writer;
 
 use std::path::Path;
@@ -39,8 +45,11 @@ use std::path::Path;
 use batchla_core::{Batch, BatchRef, Error, Scalar};
 
 pub use crate::any::{AnyBatch, AnyReader};
+pub use crate::archive::Archive;
+pub use crate::array::{ArrayWriter, ElementKind, IntegerReader};
 pub use crate::header::Header;
 pub use crate::reader::Reader;
+pub use crate::target::Target;
 pub use crate::writer::Writer;
 
 /// Reads a whole file. Nothing is transposed: a file in C order gives row-major matrices, one in Fortran order a layout
@@ -76,7 +85,9 @@ pub fn read_any(path: impl AsRef<Path>) -> Result<AnyBatch, Error> {
 /// # Errors
 /// As [`read`], but for the type.
 pub fn peek(path: impl AsRef<Path>) -> Result<Header, Error> {
-    Ok(AnyReader::open(path)?.header().clone())
+    let reader = AnyReader::open(path)?;
+    reader.header().check_matrices(reader.name())?;
+    Ok(reader.header().clone())
 }
 
 /// Writes a batch as an array of shape `(batch, n, m)`, in C order and little-endian.

@@ -31,6 +31,7 @@ use crate::input::Input;
 /// by as many strides as a matrix has elements, so take large pieces.
 pub struct Reader<T: Scalar> {
     input: Input,
+    header: Header,
     /// Matrices read so far.
     done: usize,
     scalar: PhantomData<T>,
@@ -54,19 +55,19 @@ impl<T: Scalar> Reader<T> {
     }
 
     /// From an input whose header was read.
-    pub(crate) fn over(input: Input) -> Result<Self, Error> {
-        if input.header.scalar != T::KIND {
-            let (there, name) = (input.header.scalar, &input.name);
+    pub(crate) fn over(input: Input, header: Header) -> Result<Self, Error> {
+        if header.scalar != T::KIND {
+            let (there, name) = (header.scalar, &input.name);
             let what = format!("{name} holds {there} numbers, but {} were asked for", T::KIND);
             return Err(Error::new(ErrorKind::Argument, "read", what)
                 .advise(format!("read it as {there}, or convert it before with NumPy's astype")));
         }
-        Ok(Self { input, done: 0, scalar: PhantomData })
+        Ok(Self { input, header, done: 0, scalar: PhantomData })
     }
 
     /// What the file holds.
     pub fn header(&self) -> &Header {
-        &self.input.header
+        &self.header
     }
 
     /// Matrices not read yet.
@@ -80,11 +81,19 @@ impl<T: Scalar> Reader<T> {
     /// [`ErrorKind::Io`] where the file cannot be read or ends early; [`ErrorKind::Argument`] where `count` is zero;
     /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::Unsupported`] for a part of a Fortran-ordered batch from a stream.
     pub fn next_batch(&mut self, count: usize) -> Result<Option<Batch<T>>, Error> {
+        self.next_batch_in(count, Vec::new())
+    }
+
+    /// The next matrices as [`Reader::next_batch`] gives them, in memory that an earlier batch has left.
+    ///
+    /// # Errors
+    /// As [`Reader::next_batch`].
+    pub fn next_batch_in(&mut self, count: usize, memory: Vec<T>) -> Result<Option<Batch<T>>, Error> {
         if count == 0 {
             let what = format!("0 matrices were asked of {}", self.input.name);
             return Err(Error::new(ErrorKind::Argument, "read", what).advise("ask for at least one"));
         }
-        if self.remaining() == 0 { Ok(None) } else { self.take(count.min(self.remaining())).map(Some) }
+        if self.remaining() == 0 { Ok(None) } else { self.take(count.min(self.remaining()), memory).map(Some) }
     }
 
     /// All matrices that remain.
@@ -92,13 +101,13 @@ impl<T: Scalar> Reader<T> {
     /// # Errors
     /// As [`Reader::next_batch`].
     pub fn read_to_end(mut self) -> Result<Batch<T>, Error> {
-        self.take(self.remaining())
+        self.take(self.remaining(), Vec::new())
     }
 
-    fn take(&mut self, count: usize) -> Result<Batch<T>, Error> {
+    fn take(&mut self, count: usize, mut elements: Vec<T>) -> Result<Batch<T>, Error> {
         let (rows, cols, area) = (self.header().rows(), self.header().cols(), self.header().area());
         let (first, total) = (self.done, self.header().batch());
-        let mut elements = Vec::new();
+        elements.clear();
         let layout = if !self.header().fortran_order {
             self.input.append(first * area, count * area, &mut elements)?;
             BatchLayout::row_major(count, rows, cols)?
@@ -125,7 +134,7 @@ impl<T: Scalar> Reader<T> {
     /// Matrices `first..first + count` (at least one) of every plane of a file in Fortran order, plane after plane.
     fn append_planes(&mut self, first: usize, count: usize, elements: &mut Vec<T>) -> Result<(), Error> {
         if count < self.header().batch() && self.input.is_stream() {
-            let what = format!("{} is a stream, and {}: it cannot be read in parts", self.input.name, self.header());
+            let what = format!("{} is a stream, and {}: it cannot be read in parts", self.input.name, self.header);
             return Err(Error::new(ErrorKind::Unsupported, "read", what)
                 .advise("read all of it at once, or save it in C order: numpy.ascontiguousarray(a)"));
         }

@@ -1,24 +1,23 @@
-//! Writing, as many matrices at a time as the caller likes, aside and renamed when whole.
+//! Writing batches, as many matrices at a time as the caller likes.
 
 use std::fmt;
-use std::fs::{self, Permissions};
-use std::io::{self, BufWriter, Write};
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use batchla_core::{BatchLayout, BatchRef, Error, ErrorKind, Scalar};
-use tempfile::NamedTempFile;
 
-use crate::elements;
-use crate::header::{Header, tuple};
+use crate::array::{ArrayWriter, ElementKind};
+use crate::front::tuple;
+use crate::header::Header;
+use crate::target::Target;
 
 /// Elements put into C order before they are written together.
 const MANY: usize = 1 << 13;
 
 /// Writes a batch piece by piece, in C order and little-endian.
 ///
-/// The file takes its name in [`Writer::finish`]; a writer dropped before leaves nothing behind, and whatever had that name
-/// untouched.
+/// A file takes its name in [`Writer::finish`]; a writer dropped before leaves nothing behind, and whatever had that name
+/// untouched (see [`Target`]).
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -32,8 +31,7 @@ const MANY: usize = 1 << 13;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Writer<T: Scalar> {
-    file: BufWriter<NamedTempFile>,
-    path: PathBuf,
+    array: ArrayWriter,
     header: Header,
     /// Matrices written so far.
     done: usize,
@@ -47,47 +45,43 @@ impl<T: Scalar> Writer<T> {
     /// [`ErrorKind::Argument`] for a shape that no `.npy` file of matrices can have; [`ErrorKind::Io`] where the folder cannot be
     /// written to, or `path` is a directory or device.
     pub fn create(path: impl AsRef<Path>, shape: &[usize]) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let fault = |what: &str| Error::new(ErrorKind::Io, "write", format!("{} {what}", path.display()));
-        let header = Header::new(T::KIND, shape).map_err(|why| {
-            Error::new(ErrorKind::Argument, "write", format!("{}: {why}", path.display()))
-                .advise("pass (..., n, m), of 2 to 64 dimensions")
-        })?;
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".batchla-").suffix(".tmp");
-        // What a new file would have; a file that is replaced keeps what it has.
-        let mut permissions = new_file_permissions();
-        let mut target = path.to_owned();
-        if let Ok(old) = fs::metadata(path) {
-            if !old.is_file() {
-                return Err(fault(if old.is_dir() { "is a directory" } else { "is no ordinary file" })
-                    .advise("name a new or an ordinary file"));
-            }
-            permissions = Some(old.permissions());
-            // Through a symbolic link, the file it leads to is replaced, not the link.
-            target = fs::canonicalize(path).unwrap_or(target);
-        }
-        if let Some(permissions) = permissions {
-            builder.permissions(permissions);
-        }
-        let folder = match target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let file = builder.tempfile_in(folder).map_err(|e| {
-            fault("cannot be created").advise("check that its folder exists and may be written to").caused_by(e)
-        })?;
-        let mut writer =
-            Self { file: BufWriter::with_capacity(1 << 17, file), path: target, header, done: 0, scalar: PhantomData };
-        let bytes = writer.header.to_bytes();
-        let written = writer.file.write_all(&bytes);
-        writer.check(written)?;
-        Ok(writer)
+        Self::new(Target::file(path)?, shape)
     }
 
-    /// What the file will hold.
+    /// Begins an array of `shape`, `(..., n, m)`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] for a shape that no `.npy` file of matrices can have; [`ErrorKind::Io`].
+    pub fn new(target: Target, shape: &[usize]) -> Result<Self, Error> {
+        Self::begin(target, shape, false)
+    }
+
+    /// Begins an array of vectors, of shape `(..., n)`, that are pushed as `n` x 1 matrices.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn vectors(target: Target, shape: &[usize]) -> Result<Self, Error> {
+        Self::begin(target, &[shape, &[1]].concat(), true)
+    }
+
+    fn begin(target: Target, shape: &[usize], vectors: bool) -> Result<Self, Error> {
+        let header = Header::new(T::KIND, shape).map_err(|why| {
+            Error::new(ErrorKind::Argument, "write", format!("{}: {why}", target.name()))
+                .advise("pass (..., n, m), of 2 to 64 dimensions")
+        })?;
+        let header = Header { vectors, ..header };
+        let array = ArrayWriter::new(target, ElementKind::Scalar(T::KIND), header.file_shape())?;
+        Ok(Self { array, header, done: 0, scalar: PhantomData })
+    }
+
+    /// What the array will hold.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Where it is written.
+    pub fn target(&self) -> &Target {
+        self.array.target()
     }
 
     /// Adds matrices, of whatever layout.
@@ -100,20 +94,19 @@ impl<T: Scalar> Writer<T> {
         let (rows, cols) = (self.header.rows(), self.header.cols());
         let room = self.header.batch() - self.done;
         if (layout.rows(), layout.cols()) != (rows, cols) || layout.batch() > room {
-            let what = format!("{layout} does not fit into {} ({})", self.path.display(), self.progress());
+            let what = format!("{layout} does not fit into {} ({})", self.target().name(), self.progress());
             return Err(Error::new(ErrorKind::Shape, "write", what)
                 .advise("create the file for as many matrices as are written"));
         }
-        let in_order = BatchLayout::row_major(layout.batch(), rows, cols).is_ok_and(|c_order| c_order == layout);
-        let written = match batch.dense_slice() {
-            Some(slice) if in_order => elements::write(&mut self.file, slice),
-            _ => self.push_by_rows(batch),
-        };
         self.done += layout.batch();
-        self.check(written)
+        let in_order = BatchLayout::row_major(layout.batch(), rows, cols).is_ok_and(|c_order| c_order == layout);
+        match batch.dense_slice() {
+            Some(slice) if in_order => self.array.push(slice),
+            _ => self.push_by_rows(batch),
+        }
     }
 
-    fn push_by_rows(&mut self, batch: BatchRef<'_, T>) -> io::Result<()> {
+    fn push_by_rows(&mut self, batch: BatchRef<'_, T>) -> Result<(), Error> {
         let (area, cols) = (self.header.area(), self.header.cols());
         let mut rows: Vec<T> = Vec::new();
         for matrix in batch.matrices() {
@@ -122,56 +115,40 @@ impl<T: Scalar> Writer<T> {
             // The columns of the transpose are the rows.
             matrix.transposed().copy_to_columns(&mut rows[start..], cols);
             if rows.len() >= MANY {
-                elements::write(&mut self.file, &rows)?;
+                self.array.push(&rows)?;
                 rows.clear();
             }
         }
-        elements::write(&mut self.file, &rows)
+        self.array.push(&rows)
     }
 
-    /// Gives the file its name.
+    /// Hands all that was pushed to the system, which may refuse it.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] where matrices are missing; [`ErrorKind::Io`] where writing fails. In both cases nothing is left behind.
-    pub fn finish(mut self) -> Result<(), Error> {
+    /// [`ErrorKind::Io`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.array.flush()
+    }
+
+    /// Ends the array; a file takes its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] where matrices are missing; [`ErrorKind::Io`] where writing fails. In both cases no file is left behind.
+    pub fn finish(self) -> Result<(), Error> {
         if self.done < self.header.batch() {
-            let what = format!("{} is not whole ({})", self.path.display(), self.progress());
+            let what = format!("{} is not whole ({})", self.target().name(), self.progress());
             return Err(Error::new(ErrorKind::Shape, "write", what).advise("push all matrices before finishing"));
         }
-        let flushed = self.file.flush();
-        self.check(flushed)?;
-        let Self { file, path, .. } = self;
-        let persisted = file.into_inner().map_err(|e| e.into_error()).and_then(|file| Ok(file.persist(&path)?));
-        persisted.map(drop).map_err(|e| unwritable(&path).caused_by(e))
+        self.array.finish()
     }
 
     fn progress(&self) -> String {
         format!("{} of {} matrices written, shape {}", self.done, self.header.batch(), tuple(&self.header.shape))
     }
-
-    fn check(&self, written: io::Result<()>) -> Result<(), Error> {
-        written.map_err(|e| unwritable(&self.path).caused_by(e))
-    }
-}
-
-fn unwritable(path: &Path) -> Error {
-    Error::new(ErrorKind::Io, "write", format!("{} cannot be written", path.display()))
-        .advise("check the room on its disk and the permissions of its folder")
-}
-
-#[cfg(unix)]
-fn new_file_permissions() -> Option<Permissions> {
-    // The umask is taken off by the system.
-    Some(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-}
-
-#[cfg(not(unix))]
-fn new_file_permissions() -> Option<Permissions> {
-    None
 }
 
 impl<T: Scalar> fmt::Debug for Writer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("path", &self.path).field("done", &self.done).finish_non_exhaustive()
+        f.debug_struct("Writer").field("name", &self.target().name()).field("done", &self.done).finish_non_exhaustive()
     }
 }

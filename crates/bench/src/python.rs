@@ -1,4 +1,4 @@
-//! MAGMA, through PyTorch in a process of its own: asked one measurement at a time, while ours wait.
+//! Peers in Python, MAGMA through PyTorch and NumPy, in a process of their own: asked one measurement at a time, while ours wait.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,54 +8,65 @@ use batchla_testkit::LIMIT;
 
 use crate::figure::Routine;
 
-const SCRIPT: &str = include_str!("magma.py");
-
-/// A Python that has PyTorch with MAGMA, ready to measure.
+/// A Python that has a peer, ready to measure.
 #[derive(Debug)]
-pub(crate) struct Magma {
+pub(crate) struct Python {
+    peer: &'static str,
     process: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
     version: String,
 }
 
-/// What MAGMA took.
+/// What a peer took.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
     /// The largest residual ratio of the matrices looked at.
     pub(crate) residual: f64,
-    /// Milliseconds of a copy of the input, which PyTorch makes in each repetition.
+    /// Milliseconds of a copy of the input, where it makes one in each repetition.
     pub(crate) copy_ms: f64,
     /// Milliseconds of each repetition without that copy.
     pub(crate) times: Vec<f64>,
 }
 
-impl Magma {
-    /// Starts a Python; the error says why it cannot measure.
-    pub(crate) fn start(python: &str) -> Result<Self, String> {
-        let failed = |error: std::io::Error| format!("MAGMA is left out: {python} cannot be run: {error}");
+impl Python {
+    /// Starts one that has PyTorch with MAGMA; the error says why it cannot measure.
+    pub(crate) fn magma(python: &str) -> Result<Self, String> {
+        Self::start(
+            Command::new(python).args(["-c", include_str!("magma.py")]),
+            "MAGMA",
+            "PyTorch with MAGMA that sees this GPU",
+        )
+    }
+
+    /// Starts one that has NumPy, on so many threads; the error says why it cannot measure.
+    pub(crate) fn numpy(python: &str, threads: usize) -> Result<Self, String> {
         let mut command = Command::new(python);
-        let mut process = command
-            .args(["-c", SCRIPT])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .map_err(failed)?;
+        command.args(["-c", include_str!("numpy.py")]);
+        let variables = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"];
+        command.envs(variables.map(|variable| (variable, threads.to_string())));
+        Self::start(&mut command, "NumPy", "NumPy")
+    }
+
+    fn start(command: &mut Command, peer: &'static str, needs: &str) -> Result<Self, String> {
+        let python = command.get_program().to_string_lossy().into_owned();
+        let failed = |error: std::io::Error| format!("{peer} is left out: {python} cannot be run: {error}");
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(failed)?;
         let (Some(questions), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(format!("MAGMA is left out: {python} has no standard input and output"));
+            return Err(format!("{peer} is left out: {python} has no standard input and output"));
         };
         let mut answers = BufReader::new(answers);
         let mut version = String::new();
         answers.read_line(&mut version).map_err(failed)?;
         if version.is_empty() {
             let _ = process.wait();
-            return Err(format!("MAGMA is left out: {python} has no PyTorch with MAGMA that sees this GPU"));
+            return Err(format!("{peer} is left out: {python} has no {needs}"));
         }
-        Ok(Self { process, questions, answers, version: version.trim().to_owned() })
+        Ok(Self { peer, process, questions, answers, version: version.trim().to_owned() })
     }
 
-    /// Whose MAGMA, in which version.
+    /// What it is, in which version.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
@@ -69,7 +80,8 @@ impl Magma {
         batch: usize,
         repetitions: usize,
     ) -> Result<Answer, Error> {
-        let failed = |what: String| Error::new(ErrorKind::Unsupported, "MAGMA", what);
+        let peer = self.peer;
+        let failed = |what: String| Error::new(ErrorKind::Unsupported, peer, what);
         let lost = |error: std::io::Error| failed(format!("its process is lost: {error}"));
         writeln!(self.questions, "{} {scalar} {order} {batch} {repetitions}", routine.name()).map_err(lost)?;
         self.questions.flush().map_err(lost)?;
@@ -79,7 +91,7 @@ impl Magma {
     }
 }
 
-impl Drop for Magma {
+impl Drop for Python {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -120,6 +132,6 @@ mod tests {
 
     #[test]
     fn a_python_that_is_not_there_is_named() {
-        assert!(Magma::start("/no/such/python").unwrap_err().contains("/no/such/python"));
+        assert!(Python::magma("/no/such/python").unwrap_err().contains("/no/such/python"));
     }
 }
