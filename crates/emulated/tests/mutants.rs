@@ -152,7 +152,7 @@ mutants! {
         file: "laswp.cuh", from: "        Lanes::sync();\n", to: "", shown: Check("race"),
     }
     moves_are_counted_before_the_count_is_zero {
-        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("uninitialised memory"),
+        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("undefined behaviour"),
     }
     moves_are_counted_without_an_atomic {
         file: "laswp.cuh", from: "atomicAdd(&moves.count, 1)", to: "moves.count++", shown: Check("race"),
