@@ -40,7 +40,7 @@ const fn tuned(order: usize, panel: usize, rows: usize, registers: usize) -> Tun
 }
 
 /// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, beside those, at orders 2, 4, 6, 8, 12 and 16 (batches of
-/// 100 000), 20 to 33 by fours, 40 to 64 by eights, 80, 96 and 128 (batches of 10 000).
+/// 100 000), 20 to 33 by fours, 40 to 64 by eights, 80 and 96 (batches of 10 000); f32 between 96 and 128 as at 128.
 fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[tuned(16, 8, 1, 80), tuned(32, 8, 1, 96), tuned(64, 8, 2, 128), tuned(112, 8, 1, 128)];
     const F32_INVERSE: &[Tuned] = &[tuned(16, 8, 1, 80), tuned(64, 8, 2, 128), tuned(128, 8, 1, 128)];
@@ -107,6 +107,9 @@ impl ResidentPlan {
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
         let least_teams = (WARP / threads).max(1);
+        if !fits(&Self { teams: least_teams, panel: own.panel, ..plan.clone() }) {
+            return Ok(None);
+        }
         while plan.teams > least_teams && !fits(&plan) {
             plan.teams /= 2;
         }
@@ -118,7 +121,13 @@ impl ResidentPlan {
             ));
         }
         if !fits(&plan) {
-            return Ok(None);
+            return Err(format!(
+                "{} matrices a block with panels of {panel} columns take {} bytes of shared memory beside {} that are there without asking, of at \
+                 most {limit} and {STATIC_SHARED_BYTES}",
+                plan.teams,
+                plan.dynamic_bytes(scalar, order),
+                plan.fixed_bytes(scalar)
+            ));
         }
         let registers = request.number_or("registers", 24..=255, own.registers)?;
         let by_registers = resident_blocks(threads * plan.teams, registers, limits);

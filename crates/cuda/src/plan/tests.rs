@@ -94,6 +94,13 @@ fn what_does_not_fit_on_chip_is_left_looking() {
         "sm_90",
     );
     assert!(error.unwrap_err().to_string().contains("panels of 6 columns"));
+    // What was asked for does not quietly become something else.
+    let many = choose(
+        &problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 32, 1),
+        Some("resident:teams=32"),
+        "sm_90",
+    );
+    assert!(many.unwrap_err().to_string().contains("32 matrices a block"));
 }
 
 #[test]
