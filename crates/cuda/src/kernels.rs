@@ -65,7 +65,8 @@ macro_rules! resident {
             "search.cuh",
             "getf2.cuh",
             "resident.cuh",
-            "crout.cuh"
+            "tile.cuh",
+            "lookahead.cuh"
             $(, $more)*
         )
     };
@@ -74,7 +75,7 @@ macro_rules! resident {
 /// `A = P L U`, each matrix on chip.
 pub(crate) const GETRF_RESIDENT: KernelSource = resident!("getrf_resident.cu");
 /// `A⁻¹` from `A`, each matrix on chip.
-pub(crate) const GETRF_GETRI: KernelSource = resident!("getrf_getri.cu", "det.cuh");
+pub(crate) const GETRF_GETRI: KernelSource = resident!("getrf_getri.cu", "rows.cuh", "det.cuh");
 
 /// `A⁻¹` from factors: `trtri` and `getri`.
 pub(crate) const GETRI: KernelSource =

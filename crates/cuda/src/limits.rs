@@ -35,6 +35,9 @@ pub struct Limits {
     pub l2_bytes: u64,
     /// Bytes of device memory.
     pub memory_bytes: u64,
+    /// Whether a kernel may be compiled for one order alone where it is faster so: worth it where kernels run more often than
+    /// they are compiled.
+    pub exact_orders: bool,
 }
 
 /// Name, capability, multiprocessors; shared memory a block and a multiprocessor and reserved, in KiB; threads and
@@ -79,6 +82,7 @@ impl Limits {
             warp: 32,
             l2_bytes: l2 << 20,
             memory_bytes: memory << 30,
+            exact_orders: true,
         }
     }
 

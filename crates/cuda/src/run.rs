@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
     pub(crate) fn getrf(&self, a: Operand, to: &DeviceFactors, count: usize) -> Result<(), Error> {
         let plan = self.prepared.cuda_plan();
         let (teams, threads, bytes) = match (&plan.resident, &plan.getrf) {
-            (Some(resident), _) => (resident.teams, resident.threads, resident.dynamic_shared_bytes),
+            (Some(resident), _) => (resident.teams, resident.crew(), resident.dynamic_shared_bytes),
             (None, Some(getrf)) => {
                 if let Some(steps) = &getrf.steps {
                     return self.getrf_by_steps(getrf, steps, a, to, count);
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), Error> {
         let Some(plan) = &self.prepared.cuda_plan().resident else { return Err(missing("getrf_getri")) };
         let launch = self
-            .launch("getrf_getri", count.div_ceil(plan.teams), plan.threads * plan.teams, plan.dynamic_shared_bytes)?
+            .launch("getrf_getri", count.div_ceil(plan.teams), plan.crew() * plan.teams, plan.dynamic_shared_bytes)?
             .argument(a)
             .argument(x)
             .argument(determinants)

@@ -38,8 +38,8 @@ macro_rules! forced {
 
 forced! {
     left_looking "left-looking";
-    resident "resident";
-    resident_two_rows "resident:panel=4,rows=2";
+    resident "resident:exact=0";
+    resident_helpers "resident:panel=4,helpers=2,exact=0";
     shared_panel "shared-panel";
     tree_search "tree-search";
     interchange_serial "interchange-serial";

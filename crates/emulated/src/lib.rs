@@ -118,7 +118,8 @@ impl Emulated {
             Error::new(ErrorKind::Argument, "open emulator", what)
         })?;
         let name = format!("{}, emulated", limits.name);
-        let limits = Limits { name, memory_bytes: self.memory_bytes, ..limits };
+        // One host object serves all orders: it is dear to compile, and run seldom.
+        let limits = Limits { name, memory_bytes: self.memory_bytes, exact_orders: false, ..limits };
         let planted = !self.edits.is_empty();
         let compiler = HostCompiler::find(self.checks, self.edits)?;
         let disk = Environment::read().cache.filter(|_| !planted).map_or_else(DiskCache::off, DiskCache::at);

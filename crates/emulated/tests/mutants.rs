@@ -201,7 +201,7 @@ mutants! {
 
     // Pivots and permutations.
     of_equal_pivots_the_last_is_taken {
-        file: "search.cuh", from: "a.lower == b.lower && a.place < b.place", to: "a.lower == b.lower && a.place > b.place", plan: "tree-search",
+        file: "search.cuh", from: "(a.lower == b.lower) & (a.place < b.place)", to: "(a.lower == b.lower) & (a.place > b.place)", plan: "tree-search",
         shown: Results,
     }
     nan_below_the_diagonal_is_unseen {
@@ -226,7 +226,11 @@ mutants! {
         file: "search.cuh", from: "if (tie) {", to: "if (false) {", order: 48, shown: Results,
     }
     origins_of_rows_on_chip_grow_stale {
-        file: "crout.cuh", from: "origin[moves.to[j]] = gone[s];", to: ";", plan: "resident", step: Step::All, shown: Results,
+        file: "lookahead.cuh", from: "chip.origin[panel.position[r]] = lane + r * LANES;",
+        to: "chip.origin[panel.position[r]] = panel.position[r];", plan: "resident", step: Step::All, shown: Results,
+    }
+    a_tie_is_left_to_the_first_lane {
+        file: "getf2.cuh", from: "unusual |= those & (those - 1);", to: ";", plan: "resident", shown: Results,
     }
     a_matrix_has_the_outcome_of_its_neighbour {
         file: "getrf_getri.cu", from: "Warp::broadcast(word, mate * LANES)", to: "Warp::broadcast(word, 0)", order: 7, plan: "resident",
@@ -234,27 +238,42 @@ mutants! {
     }
 
     // On chip.
-    rows_on_chip_are_exchanged_before_the_panel_is_there {
-        file: "crout.cuh", from: "wait_copies<0>();\n        team_sync();", to: "wait_copies<0>();", plan: "resident",
-        shown: Check("uninitialised memory"),
+    helpers_go_on_before_the_panel_is_there {
+        file: "lookahead.cuh", from: "if (HELPERS > 0 || first == 0) crew_sync();", to: "if (first == 0) crew_sync();",
+        plan: "resident:helpers=1", shown: Check("race"),
     }
-    rows_of_u_are_finished_before_all_are_exchanged {
-        file: "crout.cuh", from: "            team_sync();\n            bad |= finish_rows", to: "            bad |= finish_rows", plan: "resident",
-        shown: Check("race"),
+    columns_are_updated_before_their_rows_of_u_are_solved {
+        file: "lookahead.cuh", from: "solve_column(a, exchange, first, c + lane);\n        Lanes::sync();",
+        to: "solve_column(a, exchange, first, c + lane);", plan: "resident", shown: Check("race"),
     }
-    a_block_of_u_is_overwritten_while_others_still_read {
-        file: "getrf_getri.cu", from: "        team_sync();  // all have read what is overwritten\n        if (top", to: "        if (top",
-        plan: "resident", step: Step::All, shown: Check("race"),
-    }
-    a_sum_is_taken_in_another_order {
-        file: "resident.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident", step: Step::All, shown: Results,
-    }
-    what_lies_left_of_the_diagonal_counts {
-        file: "resident.cuh", from: "if (Masked && k + p", to: "if (false && k + p", plan: "resident", step: Step::All, shown: Results,
+    rows_of_u_are_solved_before_all_are_posted {
+        file: "lookahead.cuh", from: "    Lanes::sync();\n    for (int c = lane; c < NB; c += LANES) {",
+        to: "    for (int c = lane; c < NB; c += LANES) {", plan: "resident", shown: Check("race"),
     }
     a_row_that_leaves_the_panel_is_not_listed {
-        file: "crout.cuh", from: "if (to >= 0 && i < first + width)", to: "if (to > first && i < first + width)", plan: "resident",
+        file: "lookahead.cuh", from: "if (was < first + width) exchange.to", to: "if (was < first + width - 1) exchange.to", plan: "resident",
         shown: Check("uninitialised memory"),
+    }
+    a_block_of_u_is_overwritten_while_others_still_read {
+        file: "rows.cuh", from: "        crew_sync();\n        UNROLL", to: "        UNROLL", plan: "resident:helpers=1", step: Step::All,
+        shown: Check("race"),
+    }
+    a_sum_is_taken_in_another_order {
+        file: "rows.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident:tensor=0", step: Step::All, shown: Results,
+    }
+    what_lies_left_of_the_diagonal_counts {
+        file: "rows.cuh", from: "Masked && k < i ?", to: "false && k < i ?", plan: "resident:tensor=0", step: Step::All, shown: Results,
+    }
+    what_lies_left_of_the_diagonal_counts_in_a_tile {
+        file: "tile.cuh", from: "(Masked && l < mine)", to: "(false && l < mine)", plan: "resident", step: Step::All, shown: Results,
+    }
+    a_tile_takes_rows_beyond_the_matrix {
+        file: "tile.cuh", from: "end % STEP != 0 && begin < end", to: "end % STEP != 0", order: 37, plan: "resident", step: Step::All,
+        shown: Results,
+    }
+    an_imaginary_part_has_the_wrong_sign_in_a_tile {
+        file: "tile.cuh", from: "part == 1 && to == 0 ? x : -x", to: "-x", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
+        shown: Results,
     }
 
     // Addresses.

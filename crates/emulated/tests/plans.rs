@@ -10,9 +10,10 @@ use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
-/// What is between the families of plans: panels that end within a pack, rows by twos.
-const NUMBERED: [&str; 3] = [
-    "resident:panel=4,rows=2",
+/// What is between the families of plans: panels that end within a pack, rows by twos, helpers, kernels of one order.
+const NUMBERED: [&str; 4] = [
+    "resident:panel=4,helpers=2",
+    "resident:panel=8,exact=1",
     "left-looking:panel=5,inverse-block=3",
     "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
 ];
@@ -49,6 +50,32 @@ fn every_plan_gives_the_planners_bits_c32() {
 #[test]
 fn every_plan_gives_the_planners_bits_c64() {
     every_plan_gives_the_planners_bits(ScalarKind::C64, "sm_70", 33, false);
+}
+
+/// From matrices to inverses and determinants in one launch.
+fn what_stays_on_chip_gives_the_same_bits(scalar: ScalarKind, order: usize, architecture: &str, plans: &[&'static str]) {
+    let Some(planner) = open(Emulated::new("sm_80")) else { return };
+    let trial = Trial { scalar, order, plan: "left-looking", step: Step::All, rows_first: true };
+    let expected = trial.run(&planner, &planner).unwrap();
+    for (seed, &plan) in (1..).zip(plans) {
+        let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All)).unwrap();
+        let left = Trial { plan, ..trial }.run(&watched, &planner);
+        let left = left.unwrap_or_else(|error| panic!("{plan} on {architecture}: {error}"));
+        assert!(left == expected, "{plan} on {architecture}");
+    }
+}
+
+#[test]
+fn matrix_instructions_and_helpers_give_the_same_bits() {
+    let plans = ["resident", "resident:panel=8,tensor=1,helpers=1", "resident:panel=4,tensor=0,helpers=2,exact=1"];
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 45, "sm_90", &plans);
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::C64, 37, "sm_90", &plans[1..2]);
+}
+
+#[test]
+fn small_teams_on_chip_give_the_same_bits() {
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::F32, 11, "sm_70", &["resident", "resident:panel=4,exact=1"]);
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::C32, 3, "sm_80", &["resident", "resident:helpers=1"]);
 }
 
 #[test]

@@ -2,6 +2,21 @@
 #pragma once
 #include "search.cuh"
 
+// Rows that were chosen are again what they were then.
+template <class P>
+__device__ inline void take_back(P& panel, Election& election, int first, int width, int tid) {
+    UNROLL for (int r = 0; r < panel.rows(); ++r) {
+        const int j = panel.place(r, tid) - first;
+        if (j >= 0 && j < width) {
+            // What lies before column j has not changed, nor was it posted.
+            const Scalar* row = election.chosen(j, tid);
+            UNROLL for (int c = 0; c < NB; ++c)
+                if (c / Pack::LENGTH >= j / Pack::LENGTH) panel.at(r, c, tid) = row[c];
+            if (is_zero(row[j])) atomicMin(&election.zero, u32(first + j));
+        }
+    }
+}
+
 // `width` columns from column `first` of the matrix on. No row moves: places change. A warp without rows from `first` on need not work.
 template <class P>
 __device__ void getf2(P& panel, Election& election, int first, int width, bool works, int tid) {
@@ -22,7 +37,7 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
         UNROLL for (int c = j / Pack::LENGTH; c < PACKS; ++c)
             *reinterpret_cast<Pack*>(row + c * Pack::LENGTH) = *reinterpret_cast<const Pack*>(pivot.row + c * Pack::LENGTH);
         const Divisor<Scalar> by = {row[j], pivot.reciprocal};
-        if (!ALL_KEPT) post_row(panel, election.chosen(j, tid), chosen, tid);
+        if (!ALL_KEPT) post_row(panel, election.chosen(j, tid), chosen, j, tid);
         UNROLL for (int r = 0; r < panel.rows(); ++r) {
             const Position place = panel.place(r, tid);
             panel.place(r, tid) = place == chosen ? k : place == k ? chosen : place;
@@ -39,12 +54,54 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
             UNROLL for (int c = j + 1; c < NB; ++c)
                 panel.at(r, c, tid) = subtract_product(panel.at(r, c, tid), panel.at(r, j, tid), row[c]);
     }
-    UNROLL for (int r = 0; r < panel.rows(); ++r) {
-        const int j = panel.place(r, tid) - first;
-        if (j >= 0 && j < width) {
-            const Scalar* row = election.chosen(j, tid);
-            UNROLL for (int c = 0; c < NB; ++c) panel.at(r, c, tid) = row[c];
-            if (is_zero(row[j])) atomicMin(&election.zero, u32(first + j));
+    take_back(panel, election, first, width, tid);
+}
+
+// A whole panel by one warp or less, without branches, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
+// their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt.
+template <int Rows>
+__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int tid) {
+    u32 unusual = 0;
+    UNROLL for (int j = 0; j < NB; ++j) {
+        const int k = first + j;
+        u32 key[Rows], own = 0;
+        Scalar best = panel.at(0, j, tid);
+        UNROLL for (int r = 0; r < Rows; ++r) {
+            key[r] = panel.place(r, tid) >= k ? upper_key(panel.at(r, j, tid)) : 0;
+            if (r > 0) best = key[r] > own ? panel.at(r, j, tid) : best;
+            own = max(own, key[r]);
+        }
+        const u32 most = Lanes::largest(own);
+        const Scalar inverse = reciprocal(best);  // before it is known whose is wanted: the division overlaps the search
+        const u32 those = Lanes::ballot(own == most);
+        const bool mine = own == most && (those & ((1u << tid) - 1)) == 0;
+        unusual |= those & (those - 1);
+        unusual |= u32(most - Range<Real>::LEAST_KEY >= Range<Real>::MOST_KEY - Range<Real>::LEAST_KEY);
+        Candidate& candidate = election.candidates(j)[0];
+        UNROLL for (int r = 0; r < Rows; ++r) {
+            const bool posts = mine & (key[r] == most);
+            UNROLL for (int s = 0; s < r; ++s) unusual |= u32(posts & (key[s] == most));
+            if (posts) {
+                UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; ++c) candidate.row[c] = panel.at(r, c, tid);
+                candidate.reciprocal = inverse;
+                candidate.place = panel.place(r, tid);
+            }
+        }
+        Lanes::sync();
+        Scalar row[PACKS * Pack::LENGTH];
+        UNROLL for (int p = j / Pack::LENGTH; p < PACKS; ++p)
+            *reinterpret_cast<Pack*>(row + p * Pack::LENGTH) = *reinterpret_cast<const Pack*>(candidate.row + p * Pack::LENGTH);
+        const Divisor<Scalar> by = {row[j], candidate.reciprocal};
+        const Position chosen = candidate.place;
+        UNROLL for (int r = 0; r < Rows; ++r) {
+            const Position place = panel.place(r, tid);
+            panel.place(r, tid) = place == chosen ? k : place == k ? chosen : place;
+            const Scalar l = by.by_reciprocal(panel.at(r, j, tid));
+            panel.at(r, j, tid) = l;
+            UNROLL for (int c = j + 1; c < NB; ++c) panel.at(r, c, tid) = subtract_product(panel.at(r, c, tid), l, row[c]);
         }
     }
+    if (Warp::any(unusual != 0)) return false;  // all teams of a warp go the same way
+    take_back(panel, election, first, NB, tid);
+    return true;
 }

@@ -72,7 +72,12 @@ __device__ inline Divisor<T> divisor(T value) {
 template <class T>
 __device__ inline void copy_async(T* shared, const T* global) {
 #if PTX_ARCH >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(u32(__cvta_generic_to_shared(shared))), "l"(global), "n"(sizeof(T)));
+    const u32 to = u32(__cvta_generic_to_shared(shared));
+    if constexpr (sizeof(T) == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global));
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(T)));
+    }
 #else
     *shared = *global;
 #endif
@@ -88,5 +93,34 @@ template <int Pending>
 __device__ inline void wait_copies() {
 #if PTX_ARCH >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+// c += a b by a whole warp, a of 8 x 8 and b of 8 x 8 numbers: with row r = lane / 4 and column q = lane % 4, a lane holds elements (r, 2 q) and
+// (r, 2 q + 1) of c, (r, q) and (r, q + 4) of a, (q, r) and (q + 4, r) of b. Each sum is a chain of fused products, k upwards.
+__device__ inline void multiply_add(double (&c)[2], const double (&a)[2], const double (&b)[2]) {
+#if PTX_ARCH >= 800
+    UNROLL for (int s = 0; s < 2; ++s)
+        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                     : "+d"(c[0]), "+d"(c[1])
+                     : "d"(a[s]), "d"(b[s]));
+#else
+    const int lane = threadIdx.x % 32, row = lane / 4, column = lane % 4;
+    for (int k = 0; k < 8; ++k) {
+        const double l = __shfl_sync(0xffffffffu, a[k / 4], 4 * row + k % 4);
+        for (int e = 0; e < 2; ++e) c[e] = fused(l, __shfl_sync(0xffffffffu, b[k / 4], 4 * (2 * column + e) + k % 4), c[e]);
+    }
+#endif
+}
+// The same for two times eight rows.
+__device__ inline void multiply_add(double (&c)[2], double (&d)[2], const double (&a_c)[2], const double (&a_d)[2], const double (&b)[2]) {
+#if PTX_ARCH >= 900
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(d[0]), "+d"(d[1])
+        : "d"(a_c[0]), "d"(a_d[0]), "d"(a_c[1]), "d"(a_d[1]), "d"(b[0]), "d"(b[1]));
+#else
+    multiply_add(c, a_c, b);
+    multiply_add(d, a_d, b);
 #endif
 }

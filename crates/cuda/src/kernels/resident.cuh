@@ -5,6 +5,39 @@
 static_assert(NB % Pack::LENGTH == 0, "panels of whole packs");
 
 constexpr int TEAMS = BATCHLA_TEAMS;  // matrices a block; above one only where a team is a warp or less
+// Warps of a matrix beside the one, or less, that factors its panels; all are its crew.
+constexpr int HELPERS = BATCHLA_HELPERS;
+constexpr int CREW = THREADS + HELPERS * WARP;
+constexpr int OWN_ROWS = (ROWS * THREADS + CREW - 1) / CREW;  // where the whole crew shares the rows
+static_assert(WARPS == 1, "one warp factors panels");
+static_assert(HELPERS == 0 || (LANES == WARP && TEAMS == 1), "helpers of one warp");
+
+__device__ inline void crew_sync() {
+    if (HELPERS == 0) {
+        Lanes::sync();
+    } else {
+        __syncthreads();
+    }
+}
+__device__ inline bool crew_any(bool x) { return HELPERS == 0 ? Lanes::any(x) : __syncthreads_or(x); }
+
+// Zero as long as all that it was shown is finite.
+template <class R>
+__device__ inline R traced(R trace, R x) {
+    return fused(x, R(0), trace);
+}
+template <class R>
+__device__ inline R traced(R trace, Complex<R> x) {
+    return traced(traced(trace, x.re), x.im);
+}
+
+// The order, where it is known when compiled; 0: where not.
+constexpr int ORDER = BATCHLA_ORDER;
+__device__ inline int known(int order) { return ORDER > 0 ? ORDER : order; }
+
+// Bytes by which something of so many bytes is to be longer, so that the same `own` bytes of neighbours lie in neighbouring banks.
+constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side by side
+__device__ constexpr u32 stagger(u32 bytes, u32 own) { return LANES == WARP ? 0 : (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS; }
 
 // Column-major. Columns are an odd number of packs apart: few lanes meet in a bank, whether they take neighbours in a column or in a row.
 struct Resident {
@@ -17,100 +50,89 @@ struct Resident {
     __device__ Pack* pack(int i, int j) const { return reinterpret_cast<Pack*>(at(i, j)); }
 };
 
-// Shared memory of a team: the matrix, the reciprocals of its diagonal, exchanges, and of each row its origin.
+// Shared memory of a crew whose size depends on the order: the matrix, the reciprocals of its diagonal, exchanges, of each row its
+// origin and, row by row, the place in which it stands in each block column.
 struct Chip {
     Resident matrix;
     Scalar* reciprocal;
     u32* pivots;
     Position* origin;
+    unsigned char* place;
+    int blocks;
 
-    __device__ Chip(unsigned char* memory, int order, int team) {
-        const u32 stride = Resident::stride_of(order), padded = (order + 3) / 4 * 4;
-        unsigned char* part = memory + team * (stride * order * u32(sizeof(Scalar)) + padded * u32(sizeof(Scalar) + sizeof(u32) + sizeof(Position)));
+    __device__ Chip(unsigned char* memory, int order, int team) : blocks(((order + NB - 1) / NB + 3) / 4 * 4) {
+        const u32 stride = Resident::stride_of(order), padded = (order + 15) / 16 * 16;
+        const u32 bytes = stride * order * u32(sizeof(Scalar)) + padded * (u32(sizeof(Scalar) + sizeof(u32) + sizeof(Position)) + blocks);
+        unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar)));
         matrix = {reinterpret_cast<Scalar*>(part), int(stride)};
         reciprocal = matrix.origin + stride * order;
         pivots = reinterpret_cast<u32*>(reciprocal + padded);
         origin = reinterpret_cast<Position*>(pivots + padded);
+        place = reinterpret_cast<unsigned char*>(origin + padded);
     }
+    // Where the row that has come from row i stands in block column `block`.
+    __device__ unsigned char& place_of(int i, int block) const { return place[i * blocks + block]; }
 };
 
-// A block column of rows in registers: row r is row `top + tid + r * THREADS` of the matrix.
-struct Rows {
-    Scalar element[ROWS][NB];
-    const Scalar* own[ROWS];  // in the matrix's first column; rows beyond its end take the last
-
-    __device__ Rows(Resident a, int top, int order, int tid) {
-        UNROLL for (int r = 0; r < ROWS; ++r) own[r] = a.at(min(top + tid + r * THREADS, order - 1), 0);
-    }
-    // Less own element k times row k of the block column `first`. Own elements on the left of the diagonal, by row `i`, count as zero where `Masked`.
-    template <bool Masked>
-    __device__ void subtract_row(Resident a, int first, int width, int k, int i) {
-        UNROLL for (int r = 0; r < ROWS; ++r) {
-            const Scalar left = Masked && k < i + r * THREADS ? zero<Scalar>() : own[r][k * a.stride];
-            UNROLL for (int c = 0; c < NB; ++c)
-                if (c < width) element[r][c] = subtract_product(element[r][c], left, *a.at(k, first + c));
-        }
-    }
-    // The same for rows `k` .. `k + NB`, upwards or downwards: the order in which a sum is taken is part of the arithmetic.
-    template <bool Upwards, bool Masked>
-    __device__ void subtract_block(Resident a, int first, int k, int i) {
-        UNROLL for (int q = 0; q < PACKS; ++q) {
-            const int p = Upwards ? q : PACKS - 1 - q;
-            Scalar left[ROWS][Pack::LENGTH];
-            UNROLL for (int r = 0; r < ROWS; ++r)
-                UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
-                    left[r][s] = own[r][(k + p * Pack::LENGTH + s) * a.stride];
-                    if (Masked && k + p * Pack::LENGTH + s < i + r * THREADS) left[r][s] = zero<Scalar>();
-                }
-            UNROLL for (int c = 0; c < NB; ++c) {
-                const Pack u = *a.pack(k + p * Pack::LENGTH, first + c);
-                UNROLL for (int t = 0; t < Pack::LENGTH; ++t) {
-                    const int s = Upwards ? t : Pack::LENGTH - 1 - t;
-                    UNROLL for (int r = 0; r < ROWS; ++r) element[r][c] = subtract_product(element[r][c], left[r][s], u.value[s]);
-                }
-            }
-        }
-    }
-    // The same for rows `begin` .. `first`, both whole blocks.
-    template <bool Masked>
-    __device__ void subtract_above(Resident a, int begin, int first, int width, int i) {
-        if (width == NB) {
-            for (int k = begin; k < first; k += NB) subtract_block<true, Masked>(a, first, k, i);
-        } else {
-#pragma unroll 1
-            for (int k = begin; k < first; ++k) subtract_row<Masked>(a, first, width, k, i);
-        }
-    }
+// What teams of one warp use at the same time.
+template <class T>
+struct alignas(16) Staggered : T {
+    unsigned char apart[16 + stagger(sizeof(T) + 16, 16)];
 };
 
-// Begins to copy columns `from` .. `order`; a thread copies its own rows where neighbours in a column are neighbours in memory.
+// Begins to copy columns `from` .. `order`, by packs where they are whole, or else by elements, neighbours in memory by neighbouring threads.
 __device__ inline void fetch_columns(Resident to, Input a, int from, int order, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_IN;
-    const int begin = OWN ? 0 : from, lines = OWN ? order - from : order;
-    UNROLL for (int r = 0; r < ROWS; ++r) {
-        const int i = begin + tid + r * THREADS;
-        if (i >= order) continue;
-        const Scalar* source = OWN ? a.at(i, from) : a.at(0, i);
-        Scalar* target = OWN ? to.at(i, from) : to.at(0, i);
-        const u64 step = OWN ? a.col : a.row;
-        const int stride = OWN ? to.stride : 1;
+    const bool whole = OWN && order % Pack::LENGTH == 0 && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
+    if (whole) {
+        const int packs = order / Pack::LENGTH, count = packs * (order - from);
 #pragma unroll 4
-        for (int line = 0; line < lines; ++line, source += step, target += stride) copy_async(target, source);
+        for (int q = tid; q < count; q += CREW) {
+            const int i = q % packs * Pack::LENGTH, j = from + q / packs;
+            copy_async(to.pack(i, j), reinterpret_cast<const Pack*>(a.at(i, j)));
+        }
+    } else {
+        const int begin = OWN ? 0 : from, lines = OWN ? order - from : order;
+        UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
+            const int i = begin + tid + r * CREW;
+            if (i >= order) continue;
+            const Scalar* source = OWN ? a.at(i, from) : a.at(0, i);
+            Scalar* target = OWN ? to.at(i, from) : to.at(0, i);
+            const u64 step = OWN ? a.col : a.row;
+            const int stride = OWN ? to.stride : 1;
+#pragma unroll 4
+            for (int line = 0; line < lines; ++line, source += step, target += stride) copy_async(target, source);
+        }
     }
     commit_copies();
 }
 
-// Writes all of it. Neighbouring threads take neighbours in memory.
-__device__ inline void store(Resident from, Output to, int order, int tid) {
+// Writes all of it, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
+__device__ inline bool store(const Chip& chip, Output to, int order, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_OUT;
-    UNROLL for (int r = 0; r < ROWS; ++r) {
-        const int i = tid + r * THREADS;
-        if (i >= order) continue;
-        const Scalar* source = OWN ? from.at(i, 0) : from.at(0, i);
-        Scalar* target = OWN ? to.at(i, 0) : to.at(0, i);
-        const u64 step = OWN ? to.col : to.row;
-        const int stride = OWN ? from.stride : 1;
-#pragma unroll 4
-        for (int line = 0; line < order; ++line, source += stride, target += step) *target = *source;
+    const Resident from = chip.matrix;
+    Real trace = 0;  // as long as all is finite
+    UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
+        const int t = tid + r * CREW;
+        if (t >= order) continue;
+        if (OWN) {
+            const int row = chip.origin[t];
+            for (int first = 0; first < order; first += NB) {
+                const Scalar* source = from.at(chip.place_of(row, first / NB), first);
+                Scalar* target = to.at(t, first);
+                UNROLL for (int c = 0; c < NB; ++c, source += from.stride, target += to.col)
+                    if (first + c < order) {
+                        trace = traced(trace, *source);
+                        *target = *source;
+                    }
+            }
+        } else {
+            for (int i = 0; i < order; ++i) {
+                const Scalar x = *from.at(chip.place_of(chip.origin[i], t / NB), t);
+                trace = traced(trace, x);
+                *to.at(i, t) = x;
+            }
+        }
     }
+    return !(trace == 0);
 }

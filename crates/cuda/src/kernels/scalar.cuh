@@ -13,6 +13,8 @@ typedef int Position;  // of a row or column
 constexpr u32 NOT_FINITE = 0xffffffffu;  // an outcome word; others are LAPACK's info
 
 #define UNROLL _Pragma("unroll")
+// For what is long and seldom called.
+#define NOINLINE __attribute__((noinline))
 
 template <class R>
 struct alignas(2 * sizeof(R)) Complex {
@@ -180,7 +182,7 @@ __device__ inline R divide(R a, R b) {
     return a / b;
 }
 template <class R>
-__device__ Complex<R> divide(Complex<R> a, Complex<R> b) {
+__device__ NOINLINE Complex<R> divide(Complex<R> a, Complex<R> b) {
     R a_size = larger(magnitude(a.re), magnitude(a.im)), b_size = larger(magnitude(b.re), magnitude(b.im));
     if (!is_finite(a) || !is_finite(b) || b_size == R(0)) {
         R to = is_finite(a) && is_finite(b) && a_size > R(0) ? Range<R>::infinity() : Range<R>::nan();

@@ -9,31 +9,35 @@ struct Offer {
 };
 
 __device__ inline bool better(Offer a, Offer b) {
-    return a.upper > b.upper || (a.upper == b.upper && (a.lower > b.lower || (a.lower == b.lower && a.place < b.place)));
+    // Bits and not branches: lanes differ in this.
+    return (a.upper > b.upper) | ((a.upper == b.upper) & ((a.lower > b.lower) | ((a.lower == b.lower) & (a.place < b.place))));
 }
 
 // A place beyond every matrix: where no row is left, each thread offers one of its own, so that still only one of a warp is chosen.
 constexpr Position NOWHERE = 1 << 30;
 
-// The best of the rows that this thread owns; its upper key is 0 where none is left.
+// The best of the rows that this thread owns, and its element; the upper key is 0 where none is left.
 template <class P>
-__device__ Offer own_offer(P& panel, int j, int k, int tid) {
+__device__ Offer own_offer(P& panel, Scalar& pivot, int j, int k, int tid) {
     Offer best = {0, 0, NOWHERE + tid};
+    pivot = zero<Scalar>();
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         const Position place = panel.place(r, tid);
         const Scalar x = panel.at(r, j, tid);
         const Offer own = {upper_key(x), lower_key(x), place};
-        if (place >= k && (r == 0 || better(own, best))) best = own;
+        const bool takes = (place >= k) & ((r == 0) | better(own, best));
+        best = {takes ? own.upper : best.upper, takes ? own.lower : best.lower, takes ? own.place : best.place};
+        pivot = takes || r == 0 ? x : pivot;
     }
     return best;
 }
 
-// Writes down the row that stands at `place`.
+// Writes down the row that stands at `place`, from the pack of column j on.
 template <class P>
-__device__ void post_row(P& panel, Scalar* to, Position place, int tid) {
+__device__ void post_row(P& panel, Scalar* to, Position place, int j, int tid) {
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         if (panel.place(r, tid) == place) {
-            UNROLL for (int c = 0; c < NB; ++c) to[c] = panel.at(r, c, tid);
+            UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; ++c) to[c] = panel.at(r, c, tid);
         }
     }
 }
@@ -55,10 +59,8 @@ __device__ Choice search_by_warps(P& panel, Election& election, int j, int k, bo
     Candidate& own_candidate = candidate[tid / LANES];
     u32 most = 0;
     if (works) {
-        const Offer own = own_offer(panel, j, k, tid);
-        Scalar pivot = panel.rows() > 0 ? panel.at(0, j, tid) : zero<Scalar>();
-        UNROLL for (int r = 1; r < panel.rows(); ++r)
-            if (panel.place(r, tid) == own.place) pivot = panel.at(r, j, tid);
+        Scalar pivot;
+        const Offer own = own_offer(panel, pivot, j, k, tid);
         most = Lanes::largest(own.upper);
         const Scalar inverse = reciprocal(pivot);  // before it is known whose is wanted: the division overlaps the search
         bool mine = own.upper == most;
@@ -73,11 +75,11 @@ __device__ Choice search_by_warps(P& panel, Election& election, int j, int k, bo
             }
         }
         if (mine) {
-            post_row(panel, own_candidate.row, own.place, tid);
+            post_row(panel, own_candidate.row, own.place, j, tid);
             own_candidate.reciprocal = inverse;
-            own_candidate.upper = own.upper;
             own_candidate.place = own.place;
-            if (sizeof(Real) == 8) own_candidate.lower = own.lower;
+            if (WARPS > 1) own_candidate.upper = own.upper;
+            if (WARPS > 1 && sizeof(Real) == 8) own_candidate.lower = own.lower;
         }
     } else if (tid % LANES == 0) {
         own_candidate.upper = 0;
@@ -112,7 +114,8 @@ template <class P>
 __device__ Choice search_by_tree(P& panel, Election& election, int j, int k, int tid) {
     __shared__ Offer tree[THREADS];
     Candidate& winner = election.candidates(j)[0];
-    Offer own = own_offer(panel, j, k, tid);
+    Scalar pivot;
+    const Offer own = own_offer(panel, pivot, j, k, tid);
     tree[tid] = own;
     for (int count = THREADS; count > 1;) {
         int half = (count + 1) / 2;
@@ -123,8 +126,8 @@ __device__ Choice search_by_tree(P& panel, Election& election, int j, int k, int
     team_sync();
     Offer best = tree[0];
     if (own.place == best.place) {
-        post_row(panel, winner.row, best.place, tid);
-        if (ALL_KEPT && tid >= LANES) post_row(panel, election.chosen(j, tid), best.place, tid);
+        post_row(panel, winner.row, best.place, j, tid);
+        if (ALL_KEPT && tid >= LANES) post_row(panel, election.chosen(j, tid), best.place, j, tid);
         winner.place = best.place;
         winner.reciprocal = reciprocal(winner.row[j]);
     }

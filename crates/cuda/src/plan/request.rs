@@ -8,13 +8,16 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 17] = [
     "panel",
     "ahead",
     "stages",
     "width",
     "together",
     "rows",
+    "helpers",
+    "tensor",
+    "exact",
     "threads",
     "teams",
     "blocks",

@@ -7,51 +7,114 @@ use batchla_core::{Operation, Problem, ScalarKind, SourceKind};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
-/// How a matrix is factored, or inverted at once, without leaving the chip: one team of threads a matrix, which lies in shared memory.
+/// How a matrix is factored, or inverted at once, without leaving the chip: it lies in shared memory, and one crew of threads works on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResidentPlan {
     /// Columns of a panel.
     pub panel: usize,
-    /// Threads that work on one matrix.
+    /// Threads that factor panels: one warp, or less.
     pub threads: usize,
-    /// Rows of a panel that a thread holds in registers.
+    /// Rows of a panel that such a thread holds in registers.
     pub rows: usize,
+    /// Warps beside those, which bring the columns behind the panel up to date meanwhile.
+    pub helpers: usize,
     /// Matrices a block.
     pub teams: usize,
     /// Blocks a multiprocessor that the compiler leaves room for.
     pub blocks: usize,
+    /// Whether products go by the matrix instructions for doubles. The bits are the same.
+    pub tensor: bool,
+    /// Whether the kernel is compiled for this order alone.
+    pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
     pub inverts: bool,
     /// Bytes of shared memory a block whose size depends on the order.
     pub dynamic_shared_bytes: usize,
 }
 
-/// Up to which order, which panel, rows and registers a thread are best.
+/// Up to which order, which panel, rows a thread, helpers and registers a thread are best, and whether by matrix instructions.
 #[derive(Clone, Copy)]
 struct Tuned {
     order: usize,
     panel: usize,
     rows: usize,
+    helpers: usize,
     registers: usize,
+    tensor: bool,
 }
 
-const fn tuned(order: usize, panel: usize, rows: usize, registers: usize) -> Tuned {
-    Tuned { order, panel, rows, registers }
+const fn tuned(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
+    Tuned { order, panel, rows, helpers, registers, tensor: false }
 }
 
-/// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, beside those, at orders 2, 4, 6, 8, 12 and 16 (batches of
-/// 100 000), 20 to 33 by fours, 40 to 64 by eights, 80 and 96 (batches of 10 000); f32 between 96 and 128 as at 128.
+const fn tensor(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
+    Tuned { tensor: true, ..tuned(order, panel, rows, helpers, registers) }
+}
+
+/// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, at orders 4, 8 and 16 (batches of 100 000), 32, 48, 64, 80, 96
+/// and 128 (batches of 10 000).
 fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
-    const F32: &[Tuned] = &[tuned(16, 8, 1, 80), tuned(32, 8, 1, 96), tuned(64, 8, 2, 128), tuned(112, 8, 1, 128)];
-    const F32_INVERSE: &[Tuned] = &[tuned(16, 8, 1, 80), tuned(64, 8, 2, 128), tuned(128, 8, 1, 128)];
-    const F64: &[Tuned] = &[tuned(12, 4, 1, 96), tuned(32, 8, 1, 96), tuned(64, 8, 2, 168), tuned(80, 8, 1, 168)];
-    const F64_INVERSE: &[Tuned] =
-        &[tuned(12, 4, 1, 96), tuned(32, 8, 1, 128), tuned(56, 8, 2, 168), tuned(96, 8, 1, 168)];
-    const C32: &[Tuned] = &[tuned(16, 4, 1, 96), tuned(32, 4, 1, 128), tuned(64, 8, 2, 168), tuned(80, 8, 1, 128)];
-    const C32_INVERSE: &[Tuned] =
-        &[tuned(16, 4, 1, 96), tuned(32, 4, 1, 128), tuned(56, 4, 1, 96), tuned(80, 8, 1, 168)];
-    const C64: &[Tuned] = &[tuned(16, 4, 1, 128), tuned(32, 4, 1, 96), tuned(40, 4, 2, 168)];
-    const C64_INVERSE: &[Tuned] = &[tuned(32, 4, 1, 128), tuned(40, 4, 2, 168), tuned(64, 4, 1, 168)];
+    const F32: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(8, 8, 1, 0, 64),
+        tuned(16, 8, 1, 0, 72),
+        tuned(32, 8, 1, 0, 80),
+        tuned(48, 8, 2, 0, 128),
+        tuned(64, 8, 2, 1, 96),
+        tuned(96, 8, 3, 2, 128),
+        tuned(128, 8, 4, 3, 128),
+    ];
+    const F32_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(8, 8, 1, 0, 72),
+        tuned(16, 8, 1, 0, 64),
+        tuned(32, 8, 1, 0, 96),
+        tuned(48, 8, 2, 0, 128),
+        tuned(64, 8, 2, 1, 128),
+        tuned(96, 8, 3, 2, 128),
+        tuned(128, 8, 4, 3, 128),
+    ];
+    const F64: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(16, 8, 1, 0, 80),
+        tuned(32, 8, 1, 0, 96),
+        tensor(48, 8, 2, 0, 168),
+        tensor(64, 8, 2, 1, 168),
+        tensor(96, 8, 3, 2, 168),
+    ];
+    const F64_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(16, 8, 1, 0, 80),
+        tensor(32, 8, 1, 0, 128),
+        tensor(64, 8, 2, 1, 168),
+        tensor(80, 8, 3, 2, 168),
+        tensor(96, 8, 3, 2, 255),
+    ];
+    const C32: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(8, 4, 1, 0, 80),
+        tuned(32, 8, 1, 0, 96),
+        tuned(48, 8, 2, 0, 168),
+        tuned(64, 8, 2, 1, 168),
+        tuned(80, 8, 3, 2, 168),
+        tuned(96, 8, 3, 3, 168),
+    ];
+    const C32_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(16, 8, 1, 0, 96),
+        tuned(32, 8, 1, 0, 128),
+        tuned(64, 8, 2, 1, 168),
+        tuned(96, 8, 3, 2, 168),
+    ];
+    const C64: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 80),
+        tuned(16, 4, 1, 0, 96),
+        tensor(32, 8, 1, 0, 168),
+        tensor(48, 8, 2, 0, 255),
+        tensor(64, 8, 2, 1, 255),
+    ];
+    const C64_INVERSE: &[Tuned] =
+        &[tuned(4, 4, 1, 0, 80), tuned(16, 4, 1, 0, 96), tuned(32, 4, 1, 0, 112), tensor(64, 8, 2, 1, 255)];
     match (scalar, inverts) {
         (ScalarKind::F32, false) => F32,
         (ScalarKind::F32, true) => F32_INVERSE,
@@ -64,8 +127,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     }
 }
 
-/// Threads of a block of small matrices.
-const SMALL_BLOCK: usize = 64;
+/// Places in a block column are counted in bytes.
+const MOST_ORDER: usize = 255;
 
 impl ResidentPlan {
     /// Whether the planner chooses such a plan by itself.
@@ -77,36 +140,44 @@ impl ResidentPlan {
 
     /// Nothing where the problem starts from factors, or the chip is too small for a matrix.
     pub(super) fn choose(request: &Request<'_>, problem: &Problem, limits: &Limits) -> Result<Option<Self>, String> {
-        if problem.source() == SourceKind::Factors {
+        let (scalar, order, inverts) = (problem.scalar(), problem.order(), problem.operation() == Operation::Invert);
+        if problem.source() == SourceKind::Factors || order > MOST_ORDER {
             return Ok(None);
         }
-        let (scalar, order, inverts) = (problem.scalar(), problem.order(), problem.operation() == Operation::Invert);
-        let rows = table(scalar, inverts);
-        let own = rows.iter().find(|row| order <= row.order).or(rows.last()).copied();
-        let own = own.unwrap_or(tuned(order, 8, 1, 128));
-        let most = limits.threads_per_block as usize;
-        let rows = request.number_or("rows", 1..=8, own.rows.max(order.div_ceil(most)))?;
-        let lines = order.div_ceil(rows);
-        let threads = if lines <= WARP { lines.next_power_of_two() } else { lines.next_multiple_of(WARP) };
-        let threads = request.number_or("threads", 1..=most, threads)?;
-        let whole = threads.is_multiple_of(WARP) || (threads < WARP && threads.is_power_of_two());
-        if !whole || threads * rows < order || threads > most {
-            return Err(format!(
-                "{threads} threads of {rows} rows cannot hold a panel of order {order}: threads come in warps of {WARP}, or in powers of two below \
-                 that, and at most {most}"
-            ));
+        let table = table(scalar, inverts);
+        let own = table.iter().find(|row| order <= row.order).or(table.last()).copied();
+        let own = own.unwrap_or(tuned(order, 8, 1, 0, 128));
+        let needed = order.div_ceil(WARP).max(1);
+        let rows = request.number_or("rows", 1..=8, own.rows.max(needed))?;
+        if rows < needed {
+            return Err(format!("{WARP} threads of {rows} rows cannot hold a panel of order {order}: {needed} rows are needed"));
         }
+        let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
+        let threads = if helpers > 0 { WARP } else { order.div_ceil(rows).next_power_of_two() };
         let pack = 16 / scalar_bytes(scalar);
         let panel = request.number_or("panel", 1..=64, own.panel.min(order.next_multiple_of(pack).max(pack)))?;
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
-        let (teams, blocks, dynamic_shared_bytes) = ((SMALL_BLOCK / threads).max(1), 1, 0);
-        let mut plan = Self { panel, threads, rows, teams, blocks, inverts, dynamic_shared_bytes };
+        let step = match scalar {
+            ScalarKind::F64 => Some(8),
+            ScalarKind::C64 => Some(4),
+            ScalarKind::F32 | ScalarKind::C32 => None,
+        };
+        let can = threads == WARP && step.is_some_and(|step| panel.is_multiple_of(step));
+        let tensor = request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
+        if tensor && !can {
+            return Err(format!("matrix instructions need doubles, whole warps and panels of whole steps; not {scalar}, {threads} threads, {panel} columns"));
+        }
+        let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
+        let crew = threads + helpers * WARP;
+        let block = if crew <= 8 { WARP } else { 2 * WARP };
+        let teams = if rows > 1 { (WARP / crew).max(1) } else { (block / crew).max(1) };
+        let mut plan = Self { panel, threads, rows, helpers, teams, blocks: 1, tensor, exact, inverts, dynamic_shared_bytes: 0 };
         let limit = limits.shared_bytes_per_block as usize;
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
-        let least_teams = (WARP / threads).max(1);
+        let least_teams = (WARP / crew).max(1);
         if !fits(&Self { teams: least_teams, panel: own.panel, ..plan.clone() }) {
             return Ok(None);
         }
@@ -114,9 +185,9 @@ impl ResidentPlan {
             plan.teams /= 2;
         }
         plan.teams = request.number_or("teams", 1..=256, plan.teams)?;
-        if plan.teams > 1 && threads > WARP || !(threads * plan.teams).is_multiple_of(WARP) {
+        if plan.teams > 1 && crew > WARP || !(crew * plan.teams).is_multiple_of(WARP) {
             return Err(format!(
-                "{} matrices a block need teams of one warp at most that make whole warps, not of {threads} threads",
+                "{} matrices a block need crews of one warp at most that make whole warps, not of {crew} threads",
                 plan.teams
             ));
         }
@@ -130,27 +201,50 @@ impl ResidentPlan {
             ));
         }
         let registers = request.number_or("registers", 24..=255, own.registers)?;
-        let by_registers = resident_blocks(threads * plan.teams, registers, limits);
+        let by_registers = resident_blocks(crew * plan.teams, registers, limits);
         plan.blocks = request.number_or("blocks", 1..=32, by_registers)?;
-        plan.dynamic_shared_bytes = plan.dynamic_bytes(scalar, order);
+        // One panel goes from registers to its place, where rows of the result are neighbours in memory.
+        let unit_out = problem.operation() != Operation::Factorize || problem.out().strides().row == 1;
+        let one_panel = exact && !inverts && order <= panel && unit_out;
+        plan.dynamic_shared_bytes = if one_panel { 0 } else { plan.dynamic_bytes(scalar, order) };
         Ok(Some(plan))
+    }
+
+    /// Threads that work on one matrix.
+    pub fn crew(&self) -> usize {
+        self.threads + self.helpers * WARP
     }
 
     /// What depends on the order: `Chip` of `resident.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         let (bytes, pack) = (scalar_bytes(scalar), 16 / scalar_bytes(scalar));
         let stride = (order.div_ceil(pack) | 1) * pack;
-        self.teams * (stride * order * bytes + order.next_multiple_of(4) * (bytes + 8))
+        let one = stride * order * bytes + order.next_multiple_of(16) * (bytes + 8 + order.div_ceil(self.panel).next_multiple_of(4));
+        self.teams * (one + self.stagger(one, self.threads * bytes))
     }
 
-    /// What does not: `Election` of `panel.cuh`.
+    /// What does not: `Staggered<Shared>` of `lookahead.cuh`.
     fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
-        self.teams * election_bytes(scalar, self.panel, self.threads)
+        let exchanges = 2 * (2 * self.panel * 4).next_multiple_of(16);
+        let upper = self.panel * line_bytes(scalar, self.panel);
+        let one = election_bytes(scalar, self.panel, self.threads) + exchanges + upper;
+        self.teams * (one + 16 + self.stagger(one + 16, 16))
+    }
+
+    /// By how much something is to be longer, so that `own` bytes of neighbouring teams of a warp lie in neighbouring banks.
+    fn stagger(&self, bytes: usize, own: usize) -> usize {
+        const BANKS: usize = 128;
+        if self.threads == WARP { 0 } else { (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS }
     }
 
     fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
     }
+}
+
+/// Whether matrix instructions for doubles are faster than others: on data-centre GPUs.
+fn has_fast_doubles(limits: &Limits) -> bool {
+    matches!(limits.compute_capability, (8, 0) | (9 | 10, _))
 }
 
 /// Bytes of a line of a block column in shared memory.
@@ -169,8 +263,9 @@ pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -
 
 impl fmt::Display for ResidentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, rows, teams, blocks, inverts, .. } = self;
+        let Self { panel, threads, rows, helpers, teams, blocks, tensor, exact, inverts, .. } = self;
         let what = if *inverts { "inverse" } else { "LU" };
-        write!(f, "{what} on chip panel={panel} threads={threads} rows={rows} teams={teams} blocks={blocks}")
+        write!(f, "{what} on chip panel={panel} threads={threads} rows={rows} helpers={helpers} teams={teams} blocks={blocks}")?;
+        write!(f, " tensor={} exact={}", u8::from(*tensor), u8::from(*exact))
     }
 }

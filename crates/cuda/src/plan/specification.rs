@@ -16,7 +16,7 @@ impl CudaPlan {
         let to_caller = operation == Operation::Factorize || self.inverts_on_chip();
         let unit = (unit_rows(problem.a()), !to_caller || unit_rows(problem.out()));
         if let Some(resident) = &self.resident {
-            all.push(resident_specification(resident, self.scalar(), unit));
+            all.push(resident_specification(resident, self.scalar(), self.order(), unit));
         }
         if let Some(getrf) = &self.getrf {
             match &getrf.steps {
@@ -77,15 +77,23 @@ fn specification(source: KernelSource, entry: &str, scalar: ScalarKind) -> Speci
     Specification::new(source, entry).define("BATCHLA_SCALAR", scalar).option("--fmad=false")
 }
 
-fn resident_specification(plan: &ResidentPlan, scalar: ScalarKind, (unit_in, unit_out): (bool, bool)) -> Specification {
+fn resident_specification(
+    plan: &ResidentPlan,
+    scalar: ScalarKind,
+    order: usize,
+    (unit_in, unit_out): (bool, bool),
+) -> Specification {
     let (source, entry) =
         if plan.inverts { (kernels::GETRF_GETRI, "getrf_getri") } else { (kernels::GETRF_RESIDENT, "getrf") };
     specification(source, entry, scalar)
         .define("BATCHLA_NB", plan.panel)
         .define("BATCHLA_THREADS", plan.threads)
         .define("BATCHLA_ROWS", plan.rows)
+        .define("BATCHLA_HELPERS", plan.helpers)
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)
+        .define("BATCHLA_TENSOR", u8::from(plan.tensor))
+        .define("BATCHLA_ORDER", if plan.exact { order } else { 0 })
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }

@@ -103,6 +103,7 @@ impl Symbols {
             warp: self.attribute(device, A::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
             l2_bytes: self.attribute(device, A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
             memory_bytes: memory as u64,
+            exact_orders: true,
         })
     }
 

@@ -1,0 +1,231 @@
+// LU with partial pivoting of a matrix on chip, right-looking. One warp (or less) factors panels: each as soon as its own columns are
+// up to date, while the helpers, if there are, bring those behind it up to date with the panel before. Rows are exchanged on the
+// right of a panel; on its left they stay where they were, and their places are noted.
+#pragma once
+#include "getf2.cuh"
+#include "tile.cuh"
+
+// Which rows come to a panel's places, and where the rows that were there go.
+struct alignas(16) Exchange {
+    Position from[NB], to[NB];
+};
+
+// What the crew of a matrix shares, beside the matrix.
+struct Shared : Election {
+    Exchange exchange[2];    // of the two panels that are worked with at a time
+    Scalar upper[NB][LINE];  // the rows of U of the next panel
+
+    // The exchange of column j of the latest panel.
+    __device__ Position pivot(int j) { return candidates(j)[0].place; }
+};
+
+// The warp that factors panels: rows lane, lane + LANES ... of the matrix, wherever they stand.
+struct Panels : Panel<ROWS> {
+    Position was[ROWS];  // before the latest exchange
+
+    __device__ Panels(int order, int lane) : Panel<ROWS>(nullptr, nullptr, order, lane) {
+        UNROLL for (int r = 0; r < ROWS; ++r) position[r] = was[r] = lane + r * LANES < order ? lane + r * LANES : -1;
+    }
+};
+
+// The unit lower triangle of the panel at `first`, by packs of its columns.
+struct Lower {
+    Pack column[NB - 1][PACKS];
+};
+__device__ inline Lower lower_of(Resident a, int first) {
+    Lower l;
+    UNROLL for (int k = 0; k < NB - 1; ++k)
+        UNROLL for (int p = (k + 1) / Pack::LENGTH; p < PACKS; ++p) l.column[k][p] = *a.pack(first + p * Pack::LENGTH, first + k);
+    return l;
+}
+__device__ inline void solve_lower(Scalar (&y)[NB], const Lower& l) {
+    UNROLL for (int k = 0; k < NB - 1; ++k)
+        UNROLL for (int i = k + 1; i < NB; ++i) y[i] = subtract_product(y[i], l.column[k][i / Pack::LENGTH].value[i % Pack::LENGTH], y[k]);
+}
+
+// The columns of the panel at `first`: the first from memory or, where there is no matrix (`live` does not hold), from the identity; others from the
+// chip, where they lack the exchange and the part of the panel before.
+__device__ inline void load_panel(Panels& panel, Input in, Resident a, Shared& shared, int first, int order, int lane, bool live) {
+    const int width = min(NB, order - first), before = first - NB;
+    UNROLL for (int r = 0; r < ROWS; ++r)
+        UNROLL for (int c = 0; c < NB; ++c) {
+            const int i = lane + r * LANES;
+            panel.element[r][c] = c >= width ? zero<Scalar>()
+                                  : first > 0 ? *a.at(max(panel.was[r], 0), first + c)
+                                  : live ? *in.at(min(i, order - 1), c)
+                                  : i == c ? one<Scalar>() : zero<Scalar>();
+        }
+    if (first == 0) return;
+    UNROLL for (int r = 0; r < ROWS; ++r) {
+        const int k = panel.position[r] - before;
+        if (k >= 0 && k < NB)
+            UNROLL for (int c = 0; c < NB; ++c) shared.upper[k][c] = panel.element[r][c];
+    }
+    Lanes::sync();
+    for (int c = lane; c < NB; c += LANES) {
+        Scalar y[NB];
+        UNROLL for (int k = 0; k < NB; ++k) y[k] = shared.upper[k][c];
+        solve_lower(y, lower_of(a, before));
+        UNROLL for (int k = 1; k < NB; ++k) shared.upper[k][c] = y[k];
+    }
+    Lanes::sync();
+    const Scalar* own[ROWS];
+    UNROLL for (int r = 0; r < ROWS; ++r) own[r] = a.at(max(panel.position[r], 0), before);
+#pragma unroll 4
+    for (int k = 0; k < NB; ++k) {
+        Scalar left[ROWS];
+        UNROLL for (int r = 0; r < ROWS; ++r) left[r] = own[r][k * a.stride];
+        UNROLL for (int p = 0; p < PACKS; ++p) {
+            const Pack u = *reinterpret_cast<const Pack*>(&shared.upper[k][p * Pack::LENGTH]);
+            UNROLL for (int s = 0; s < Pack::LENGTH; ++s)
+                UNROLL for (int r = 0; r < ROWS; ++r) {
+                    Scalar& x = panel.element[r][p * Pack::LENGTH + s];
+                    x = subtract_product(x, left[r], u.value[s]);
+                }
+        }
+    }
+}
+
+// Factors the panel at `first` where `getf2_plain` does not: where elements tie for a pivot, and where one is too small or too large for its reciprocal. It lies in
+// `a` meanwhile, whose rows are exchanged; short, for it is seldom wanted.
+__device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared, int first, int width, int order, int lane) {
+    UNROLL for (int r = 0; r < ROWS; ++r)
+        if (panel.position[r] >= first)
+            UNROLL for (int c = 0; c < NB; ++c)
+                if (c < width) *a.at(panel.position[r], first + c) = panel.element[r][c];
+    Lanes::sync();
+#pragma unroll 1
+    for (int k = first; k < first + width; ++k) {
+        Offer best = {0, 0, NOWHERE + lane};
+#pragma unroll 1
+        for (int i = k + lane; i < order; i += LANES) {
+            const Scalar x = *a.at(i, k);
+            const Offer own = {upper_key(x), lower_key(x), i};
+            if (better(own, best)) best = own;
+        }
+        bool mine = best.upper == Lanes::largest(best.upper);
+        mine &= best.lower == Lanes::largest(mine ? best.lower : 0);
+        const Position chosen = Lanes::least(mine ? u32(best.place) : ~0u);
+        Lanes::sync();  // all have read what is exchanged
+        for (int c = first + lane; c < first + width; c += LANES) {
+            const Scalar x = *a.at(chosen, c), y = *a.at(k, c);
+            *a.at(chosen, c) = y;
+            *a.at(k, c) = x;
+        }
+        if (lane == 0) shared.candidates(k - first)[0].place = chosen;
+        UNROLL for (int r = 0; r < ROWS; ++r) {
+            const Position place = panel.position[r];
+            panel.position[r] = place == chosen ? k : place == k ? chosen : place;
+        }
+        Lanes::sync();
+        const Divisor<Scalar> by = divisor(*a.at(k, k));
+        if (lane == 0 && is_zero(by.value)) atomicMin(&shared.zero, u32(k));
+#pragma unroll 1
+        for (int i = k + 1 + lane; i < order; i += LANES) {
+            // Below a zero pivot all is zero: nothing to divide.
+            const Scalar l = is_zero(by.value) ? *a.at(i, k) : by.into(*a.at(i, k));
+            *a.at(i, k) = l;
+            for (int c = k + 1; c < first + width; ++c) *a.at(i, c) = subtract_product(*a.at(i, c), l, *a.at(k, c));
+        }
+        Lanes::sync();
+    }
+    UNROLL for (int r = 0; r < ROWS; ++r)
+        UNROLL for (int c = 0; c < NB; ++c)
+            if (panel.position[r] >= first && c < width) panel.element[r][c] = *a.at(panel.position[r], first + c);
+    Lanes::sync();
+}
+
+// Factors the panel at `first`; `work` is where that may take place, the matrix or as good.
+__device__ inline void factor_panel(Panels& panel, Input in, Resident a, Resident work, Shared& shared, int first, int order, int lane, bool live) {
+    const int width = min(NB, order - first);
+    Position was[ROWS];
+    UNROLL for (int r = 0; r < ROWS; ++r) was[r] = panel.position[r];
+    bool plain = width == NB;
+#pragma unroll 1
+    while (true) {
+        load_panel(panel, in, a, shared, first, order, lane, live);
+        if (!plain) {
+            getf2_with_care(panel, work, shared, first, width, order, lane);
+            break;
+        }
+        if (getf2_plain(panel, shared, first, lane)) break;
+        plain = false;
+        UNROLL for (int r = 0; r < ROWS; ++r) panel.position[r] = was[r];
+    }
+    UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = was[r];
+}
+
+// Puts the factored panel where others find it, and tells them of it.
+__device__ inline void store_panel(const Panels& panel, const Chip& chip, Shared& shared, u32* pivots, int first, int order, int lane, bool live) {
+    const Resident a = chip.matrix;
+    const int width = min(NB, order - first);
+    Exchange& exchange = shared.exchange[first / NB % 2];
+    UNROLL for (int r = 0; r < ROWS; ++r) {
+        const int was = panel.was[r], to = panel.position[r];
+        if (to < 0) continue;
+        chip.place_of(lane + r * LANES, first / NB) = to;
+        if (to < first) continue;
+        UNROLL for (int c = 0; c < NB; ++c)
+            if (c < width) *a.at(to, first + c) = panel.element[r][c];
+        if (to < first + width) exchange.from[to - first] = was;
+        if (was < first + width) exchange.to[was - first] = to;
+    }
+    for (int c = lane; first > 0 && c < width; c += LANES)
+        UNROLL for (int k = 0; k < NB; ++k) *a.at(first - NB + k, first + c) = shared.upper[k][c];
+    for (int j = lane; live && j < width; j += LANES) pivots[first + j] = shared.pivot(j);
+    Lanes::sync();
+}
+
+// Column `c` after the exchange of the panel at `first`, and its rows of U there, which are then final.
+__device__ inline void solve_column(Resident a, const Exchange& exchange, int first, int c) {
+    const Lower l = lower_of(a, first);  // before anything is stored: the compiler would not dare to load it later
+    Scalar *column = a.at(0, c), come[NB], gone[NB];
+    UNROLL for (int j = 0; j < NB; ++j) {
+        come[j] = column[exchange.from[j]];
+        gone[j] = column[first + j];
+    }
+    UNROLL for (int j = 0; j < NB; ++j)
+        if (exchange.to[j] >= first + NB) column[exchange.to[j]] = gone[j];
+    solve_lower(come, l);
+    UNROLL for (int j = 0; j < NB; ++j) column[first + j] = come[j];
+}
+
+// The columns behind the panel that follows the one at `first`, up to date with it. By lane `lane` of warp `warp` of `warps`.
+__device__ inline void follow(Resident a, const Exchange& exchange, int first, int order, int warp, int warps, int lane) {
+    for (int c = first + 2 * NB + warp * LANES; c < order; c += warps * LANES) {
+        if (c + lane < order) solve_column(a, exchange, first, c + lane);
+        Lanes::sync();
+        update_columns(a, first + NB, first, c, min(c + LANES, order), order, lane);
+    }
+}
+
+// Leaves L and U on chip, and of each row where it has come from and where it stands in each block column. Returns LAPACK's info. Where
+// there is no matrix (`live` does not hold), that of the identity.
+__device__ inline u32 getrf_on_chip(Input in, const Chip& chip, Shared& shared, u32* pivots, int order, int tid, bool live) {
+    const Resident a = chip.matrix;
+    const int warp = tid / LANES, lane = tid % LANES;
+    const bool helps = HELPERS == 0 || warp > 0;
+    if (tid == 0) shared.begin();
+    if (live) fetch_columns(a, in, NB, order, tid);  // while the first panel is factored
+    for (int j = tid; j < order; j += CREW) {
+        for (int i = 0; !live && j >= NB && i < order; ++i) *a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();
+        // Whole packs of rows take part in updates.
+        for (int pad = order; pad % Pack::LENGTH != 0; ++pad) *a.at(pad, j) = zero<Scalar>();
+    }
+    Panels panel(order, lane);
+    for (int first = 0; first < order; first += NB) {
+        if (helps && first > 0) follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, order, HELPERS == 0 ? 0 : warp - 1, HELPERS == 0 ? 1 : HELPERS, lane);
+        if (HELPERS == 0) Lanes::sync();
+        if (warp == 0) {
+            factor_panel(panel, in, a, a, shared, first, order, lane, live);
+            store_panel(panel, chip, shared, pivots, first, order, lane, live);
+        }
+        if (first == 0) wait_copies<0>();
+        if (HELPERS > 0 || first == 0) crew_sync();
+    }
+    if (warp == 0)
+        UNROLL for (int r = 0; r < ROWS; ++r)
+            if (panel.position[r] >= 0) chip.origin[panel.position[r]] = lane + r * LANES;
+    crew_sync();
+    return shared.info();
+}

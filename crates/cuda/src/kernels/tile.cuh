@@ -1,0 +1,133 @@
+// Products of blocks of a matrix on chip, a warp (or less) at a time: C -= A B. Each sum is a chain of fused products in the order of
+// the columns of A, whichever form computes it, so the bits are the same.
+#pragma once
+#include "resident.cuh"
+
+constexpr bool TENSOR = BATCHLA_TENSOR;
+
+#if BATCHLA_TENSOR
+
+// By matrix instructions. A complex number takes part as two real ones: A as its parts lie in memory, and each element of B stands
+// for [re im; -im re].
+constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
+// Columns of a tile, and rows and columns that one step multiplies.
+constexpr int STEP = 8 / PARTS;
+static_assert(LANES == WARP && NB % STEP == 0, "whole warps and whole steps");
+
+// 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on.
+template <int Groups, int Tiles>
+struct Tile {
+    Real sum[Tiles][Groups][2];
+    Resident a;
+    int i, j, order, row, column;  // of this lane, the row in each group and the first part in each tile
+
+    __device__ Tile(Resident a, int i, int j, int order, int lane) : a(a), i(i), j(j), order(order), row(lane / 4), column(lane % 4) {}
+
+    template <class F>
+    __device__ void for_each(F f) {
+        UNROLL for (int n = 0; n < Tiles; ++n)
+            UNROLL for (int m = 0; m < Groups; ++m)
+                UNROLL for (int e = 0; e < 2; ++e) {
+                    const int part = 2 * column + e;
+                    f(sum[n][m][e], i + 8 * m + row, j + n * STEP + part / PARTS, part % PARTS);
+                }
+    }
+    __device__ Real* at(int i, int j, int part) const { return reinterpret_cast<Real*>(a.at(i, j)) + part; }
+
+    // Elements (i, j) for which `there(i, j)` holds; others are zero.
+    template <class F>
+    __device__ void load(F there) {
+        for_each([&](Real& x, int i, int j, int part) { x = there(i, j) ? *at(i, j, part) : Real(0); });
+    }
+    // Elements (i, j) for which `wanted(i, j)` holds.
+    template <class F>
+    __device__ void store(F wanted) {
+        for_each([&](Real& x, int i, int j, int part) {
+            if (wanted(i, j)) *at(i, j, part) = x;
+        });
+    }
+    __device__ void multiply(const Real (&left)[Groups][2], const Real (&right)[Tiles][2]) {
+        UNROLL for (int n = 0; n < Tiles; ++n) {
+            UNROLL for (int m = 0; m + 1 < Groups; m += 2) multiply_add(sum[n][m], sum[n][m + 1], left[m], left[m + 1], right[n]);
+            if (Groups % 2 == 1) multiply_add(sum[n][Groups - 1], left[Groups - 1], right[n]);
+        }
+    }
+    // Less A's columns k .. k + STEP times B's rows. `Masked`: elements of A on the left of the diagonal count as zero. `Ragged`: so do all
+    // beyond the matrix.
+    template <bool Upwards, bool Masked, bool Ragged>
+    __device__ void subtract_step(int k) {
+        // The k-th real number of a row is this lane's, and the fourth after it.
+        const int own = Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS, part = column % PARTS;
+        Real left[Groups][2], right[Tiles][2];
+        UNROLL for (int s = 0; s < 2; ++s) {
+            const int l = k + own + (Upwards ? s : 1 - s) * (STEP / 2), there = Ragged ? min(l, order - 1) : l;
+            UNROLL for (int m = 0; m < Groups; ++m) {
+                const int mine = i + 8 * m + row;
+                left[m][s] = *at(min(mine, order - 1), there, part);
+                if ((Masked && l < mine) || (Ragged && l >= order)) left[m][s] = 0;
+            }
+            UNROLL for (int n = 0; n < Tiles; ++n) {
+                const int to = row % PARTS;
+                const Real x = *at(there, min(j + n * STEP + row / PARTS, order - 1), part ^ to);
+                right[n][s] = part == 1 && to == 0 ? x : -x;
+                if (Ragged && l >= order) right[n][s] = -Real(0);
+            }
+        }
+        multiply(left, right);
+    }
+    // The same for k from `begin` on before `end`, which may be the matrix's.
+    template <bool Upwards, bool Masked>
+    __device__ void subtract(int begin, int end) {
+        if (Upwards) {
+#pragma unroll 2
+            for (int k = begin; k < end; k += STEP) subtract_step<true, Masked, false>(k);
+        } else {
+            int k = end;
+            if (end % STEP != 0 && begin < end) {
+                k -= end % STEP;
+                subtract_step<false, Masked, true>(k);
+            }
+#pragma unroll 2
+            for (; k > begin; k -= STEP) subtract_step<false, Masked, false>(k - STEP);
+        }
+    }
+};
+
+// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .].
+__device__ inline void update_columns(Resident a, int top, int k, int begin, int end, int order, int lane) {
+    constexpr int TILES = 4;
+    for (int j = begin; j < end; j += TILES * STEP)
+        for (int i = top; i < order; i += 32) {
+            Tile<4, TILES> tile(a, i, j, order, lane);
+            tile.load([&](int row, int column) { return row < order && column < end; });
+            tile.subtract<true, false>(k, k + NB);
+            tile.store([&](int row, int column) { return row < order && column < end; });
+        }
+}
+
+#else
+
+// By fused products: a lane has a pack of rows of `WIDE` columns; eight lanes, if there are, side by side in a column.
+__device__ inline void update_columns(Resident a, int top, int k, int begin, int end, int order, int lane) {
+    constexpr int WIDE = 4, DEEP = LANES < 8 ? LANES : 8;
+    const int rows = lane % DEEP * Pack::LENGTH, columns = lane / DEEP * WIDE;
+    for (int j = begin + columns; j < end; j += LANES / DEEP * WIDE)
+        for (int i = top + rows; i < order; i += DEEP * Pack::LENGTH) {
+            Pack sum[WIDE] = {};
+            UNROLL for (int c = 0; c < WIDE; ++c)
+                if (j + c < end) sum[c] = *a.pack(i, j + c);
+            UNROLL for (int p = 0; p < PACKS; ++p) {
+                Pack u[WIDE];
+                UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k + p * Pack::LENGTH, min(j + c, order - 1));
+                UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
+                    const Pack l = *a.pack(i, k + p * Pack::LENGTH + s);
+                    UNROLL for (int c = 0; c < WIDE; ++c)
+                        UNROLL for (int r = 0; r < Pack::LENGTH; ++r) sum[c].value[r] = subtract_product(sum[c].value[r], l.value[r], u[c].value[s]);
+                }
+            }
+            UNROLL for (int c = 0; c < WIDE; ++c)
+                if (j + c < end) *a.pack(i, j + c) = sum[c];
+        }
+}
+
+#endif
