@@ -7,6 +7,7 @@ use batchla_core::{Backend, Element, Error, ErrorKind, Options, Plan, Prepared, 
 use crate::device::Device;
 use crate::kernel::loaded::Kernel;
 use crate::kernel::source::Specification;
+use crate::limits::Limits;
 use crate::memory::{DeviceArray, DeviceMemory, DeviceSliceMut};
 use crate::plan::CudaPlan;
 use crate::stream::Stream;
@@ -59,6 +60,18 @@ impl Cuda {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// [`Backend::prepare`] by a plan that was chosen already, for a device of these limits or more.
+    pub(crate) fn prepare_as(&self, problem: &Problem, plan: CudaPlan, limits: &Limits) -> Result<CudaPrepared, Error> {
+        let parts = Parts::of(problem, &plan, limits)?;
+        let kernels = load(&self.device, &plan.specifications(problem))?;
+        let streamed = plan.getrf.as_ref().and_then(|getrf| getrf.steps.as_ref()).is_some_and(|steps| steps.streamed);
+        let lanes =
+            (0..if streamed { LANES } else { 0 }).map(|_| Stream::new(&self.device)).collect::<Result<_, _>>()?;
+        let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels, lanes };
+        prepared.allow_shared_bytes()?;
+        Ok(prepared)
     }
 }
 
@@ -150,15 +163,8 @@ impl Backend for Cuda {
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CudaPrepared, Error> {
         let limits = self.device.limits();
         let plan = CudaPlan::choose(problem, options, limits)?;
-        let parts = Parts::of(problem, &plan, limits)?;
         log::debug!("{problem}: {plan}");
-        let kernels = load(&self.device, &plan.specifications(problem))?;
-        let streamed = plan.getrf.as_ref().and_then(|getrf| getrf.steps.as_ref()).is_some_and(|steps| steps.streamed);
-        let lanes =
-            (0..if streamed { LANES } else { 0 }).map(|_| Stream::new(&self.device)).collect::<Result<_, _>>()?;
-        let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels, lanes };
-        prepared.allow_shared_bytes()?;
-        Ok(prepared)
+        self.prepare_as(problem, plan, limits)
     }
 
     fn workspace(&self, prepared: &CudaPrepared) -> Result<CudaWorkspace, Error> {

@@ -33,6 +33,8 @@ mod factors;
 #[cfg(feature = "driver")]
 mod graph;
 #[cfg(feature = "driver")]
+mod host;
+#[cfg(feature = "driver")]
 mod invert;
 mod kernel;
 mod kernels;
@@ -72,6 +74,7 @@ pub use crate::{
     driver::{DevicePointer, FunctionAttributes, KernelArgument},
     event::Event,
     graph::Graph,
+    host::{CudaHost, CudaHostPrepared, CudaHostWorkspace},
     kernel::cache::{Compiler, Image},
     kernel::launch::{LARGEST_GRID, Launch},
     kernel::loaded::Kernel,
