@@ -33,6 +33,8 @@ mod factors;
 #[cfg(feature = "driver")]
 mod graph;
 #[cfg(feature = "driver")]
+mod group;
+#[cfg(feature = "driver")]
 mod host;
 #[cfg(feature = "driver")]
 mod invert;
@@ -58,6 +60,8 @@ mod steps;
 #[cfg(feature = "driver")]
 mod stream;
 #[cfg(feature = "driver")]
+mod warm;
+#[cfg(feature = "driver")]
 mod workspace;
 
 pub use crate::environment::Environment;
@@ -74,13 +78,15 @@ pub use crate::{
     driver::{DevicePointer, FunctionAttributes, KernelArgument},
     event::Event,
     graph::Graph,
+    group::{CudaGroup, GroupArray, GroupMemory, GroupPrepared, GroupSlice, GroupSliceMut, GroupWorkspace},
     host::{CudaHost, CudaHostPrepared, CudaHostWorkspace},
-    kernel::cache::{Compiler, Image},
+    kernel::cache::{Compiler, Image, Origin},
     kernel::launch::{LARGEST_GRID, Launch},
     kernel::loaded::Kernel,
     kernel::nvrtc::LazyNvrtc,
     memory::{DeviceArray, DeviceMemory, DeviceSlice, DeviceSliceMut},
     pinned::PinnedArray,
     stream::Stream,
+    warm::Warmed,
     workspace::CudaWorkspace,
 };

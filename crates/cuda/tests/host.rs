@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use batchla_core::{
     Backend, Batch, BatchLayout, BatchMut, BatchRef, BatchedFactorize, BatchedInvert, BatchedSolve, Error, ErrorKind,
-    Options, Prepared, Problem, SourceKind, Strides,
+    Extras, FactorizeArgs, Memory, Options, Prepared, Problem, Report, Source, SourceKind, Strides,
 };
 use batchla_cuda::driver::code;
 use batchla_cuda::driver::fake::{Call, Fake, FakeCompiler, Step};
-use batchla_cuda::{Cuda, CudaHost, Device, DiskCache, Limits, PinnedArray};
+use batchla_cuda::{Cuda, CudaGroup, CudaHost, Device, DiskCache, GroupArray, GroupMemory, Limits, PinnedArray};
 
 /// GPUs that compute nothing, and a backend over them.
 fn host(count: usize) -> (CudaHost, Vec<Arc<Fake>>) {
@@ -103,7 +103,9 @@ fn copies_and_kernels_overlap_and_nothing_races() {
         let first = |slot: usize, what| slots[slot].1.iter().find(|access| access.what == what).unwrap();
         // The next chunk is copied up while one is computed, and computed while one is copied down.
         assert!(!first(1, "copy up").follows(first(0, "kernel")) && !first(2, "copy up").follows(first(0, "kernel")));
-        assert!(!first(1, "kernel").follows(first(0, "copy down")) && !first(0, "copy down").follows(first(1, "kernel")));
+        assert!(
+            !first(1, "kernel").follows(first(0, "copy down")) && !first(0, "copy down").follows(first(1, "kernel"))
+        );
         assert!(first(0, "kernel").follows(first(0, "copy up")) && first(0, "copy down").follows(first(0, "kernel")));
     }
 }
@@ -126,7 +128,10 @@ fn a_run_takes_no_more_device_memory_than_it_may() {
     }
     let error = host(1).0.with_memory_bytes(5000).invert(&a).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-    assert!(error.to_string().contains("the bound is 5000") && error.advice().contains("BATCHLA_DEVICE_MEMORY"), "{error}");
+    assert!(
+        error.to_string().contains("the bound is 5000") && error.advice().contains("BATCHLA_DEVICE_MEMORY"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -191,7 +196,11 @@ fn every_call_may_fail(step: Step, code: u32, kind: ErrorKind, sticky: bool) {
         }
         for (fake, before) in fakes.iter().zip(before) {
             let [device, _, streams, _, modules, graphs] = fake.leaks();
-            assert_eq!([device, streams, modules, graphs], [before[0], before[2], before[4], before[5]], "{step:?} {k}");
+            assert_eq!(
+                [device, streams, modules, graphs],
+                [before[0], before[2], before[4], before[5]],
+                "{step:?} {k}"
+            );
         }
         drop(host);
         for fake in &fakes {
@@ -219,4 +228,53 @@ fn every_launch_may_be_refused_or_find_the_context_lost() {
 #[test]
 fn every_wait_may_find_the_context_lost() {
     every_call_may_fail(Step::Synchronize, code::LAUNCH_FAILED, ErrorKind::Device, true);
+}
+
+#[test]
+fn a_batch_in_parts_is_queued_on_every_gpu_without_waiting() {
+    let (host, fakes) = host(3);
+    let group = CudaGroup::new(host.gpus().cloned()).unwrap();
+    let of = |batch| group.division(batch).iter().map(ExactSizeIterator::len).collect::<Vec<_>>();
+    assert_eq!((of(0), of(1), of(20), of(100)), (vec![0, 0, 0], vec![1, 1, 1], vec![20, 0, 0], vec![64, 32, 4]));
+    for count in 0..300 {
+        assert_eq!(of(count).iter().sum::<usize>(), if count == 1 { 3 } else { count });
+    }
+    let a = group.to_device(&batch(200, 6)).unwrap();
+    let problem = Problem::factorize::<f64>(SourceKind::InPlace, *a.layout(), *a.layout()).unwrap();
+    let prepared = group.prepare(&problem, &Options::default()).unwrap();
+    let mut workspace = group.workspace(&prepared).unwrap();
+    let mut lu = group.to_device(&batch(200, 6)).unwrap();
+    let mut pivots = group.allocate_each::<u32>(200, 6).unwrap();
+    let mut report = Report::<f64, GroupMemory>::allocate(&group, 200, Extras::none()).unwrap();
+    let before: Vec<_> = fakes.iter().map(|fake| fake.calls().len()).collect();
+    let pivots = <GroupMemory as Memory>::slice_mut(&mut pivots);
+    let mut view = lu.view_mut();
+    let args = FactorizeArgs::new(&Source::InPlace, &mut view, pivots, report.view_mut());
+    group.run_factorize(&prepared, args, &mut workspace).unwrap();
+    for (fake, before) in fakes.iter().zip(before) {
+        assert!(matches!(&fake.calls()[before..], [Call::Launch(_)]), "{:?}", &fake.calls()[before..]);
+    }
+    assert_eq!(group.to_host(&lu).unwrap().as_slice(), batch(200, 6).as_slice());
+    assert!(fakes.iter().all(|fake| fake.faults().is_empty()));
+}
+
+#[test]
+fn what_cannot_be_divided_is_refused_in_words() {
+    let (host, _fakes) = host(2);
+    let group = CudaGroup::new(host.gpus().cloned()).unwrap();
+    let lanes = BatchLayout::interleaved(100, 4, 4, 48).unwrap();
+    let across = BatchLayout::new(100, 4, 4, Strides { lanes: 1, group: 1, row: 100, col: 400 }).unwrap();
+    for layout in [lanes, across] {
+        let error = group.allocate_batch::<f64>(layout).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("cannot be divided"), "{error}");
+    }
+    // Parts of another division, and too few of them.
+    let first = host.gpus().next().unwrap();
+    let layout = BatchLayout::column_major(100, 4, 4).unwrap();
+    for parts in [vec![1600, 0], vec![1600]] {
+        let parts = parts.into_iter().map(|len| first.allocate::<f64>(len).unwrap()).collect();
+        let mut a = Batch::from_array(GroupArray::from_parts(parts), layout).unwrap();
+        assert!(group.invert_in_place(&mut a).is_err());
+    }
 }

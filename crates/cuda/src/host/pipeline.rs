@@ -68,7 +68,12 @@ struct Queued {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(operation: &'static str, [batch, chunk]: [usize; 2], [up, down]: [&'a [Leg]; 2], launch: &'a Launch<'a>) -> Self {
+    pub(super) fn new(
+        operation: &'static str,
+        [batch, chunk]: [usize; 2],
+        [up, down]: [&'a [Leg]; 2],
+        launch: &'a Launch<'a>,
+    ) -> Self {
         Self { operation, batch, chunk, up, down, launch, next: AtomicUsize::new(0), failure: Mutex::default() }
     }
 
@@ -169,13 +174,7 @@ impl<'a> Run<'a> {
     }
 
     /// Copies the results of chunks down, and gives their slots free.
-    fn drain(
-        &self,
-        lane: &Lane,
-        slots: &[u64],
-        coming: &Receiver<Queued>,
-        free: &Sender<usize>,
-    ) -> Result<(), Error> {
+    fn drain(&self, lane: &Lane, slots: &[u64], coming: &Receiver<Queued>, free: &Sender<usize>) -> Result<(), Error> {
         let down = &lane.down;
         with_ring(down, |ring| {
             // Chunks whose copies down are queued: two, so that the link does not wait for the host.
@@ -216,13 +215,7 @@ impl<'a> Run<'a> {
 impl Leg {
     /// # Safety
     /// As [`Run::through`]; the slot is at `slot`.
-    unsafe fn send(
-        &self,
-        ring: &mut Ring,
-        lane: &Lane,
-        results: &Range<usize>,
-        slot: u64,
-    ) -> DriverResult<()> {
+    unsafe fn send(&self, ring: &mut Ring, lane: &Lane, results: &Range<usize>, slot: u64) -> DriverResult<()> {
         let range = self.range(results);
         if range.is_empty() {
             return Ok(());
@@ -233,13 +226,7 @@ impl Leg {
 
     /// # Safety
     /// As [`Leg::send`].
-    unsafe fn fetch(
-        &self,
-        ring: &mut Ring,
-        lane: &Lane,
-        results: &Range<usize>,
-        slot: u64,
-    ) -> DriverResult<()> {
+    unsafe fn fetch(&self, ring: &mut Ring, lane: &Lane, results: &Range<usize>, slot: u64) -> DriverResult<()> {
         let range = self.range(results);
         if range.is_empty() {
             return Ok(());

@@ -1,13 +1,12 @@
 //! A problem from host memory, prepared: one plan for all GPUs, how many matrices at a time, and the memory for it.
 
-use batchla_core::{BatchLayout, Backend, Error, ErrorKind, Options, Plan, Prepared, Problem};
+use batchla_core::{Backend, BatchLayout, Error, ErrorKind, Options, Plan, Prepared, Problem};
 
 use super::slot::SlotParts;
 use super::{CudaHost, Lane};
-use crate::backend::CudaPrepared;
+use crate::backend::{CudaPrepared, plan_for};
 use crate::limits::Limits;
 use crate::memory::DeviceArray;
-use crate::plan::CudaPlan;
 use crate::workspace::{CudaWorkspace, Parts};
 
 /// Chunks of a device at a time: one is copied up, one computed, one copied down.
@@ -48,13 +47,11 @@ pub(super) struct LaneWorkspace {
 
 impl CudaHostPrepared {
     pub(super) fn new(host: &CudaHost, problem: &Problem, options: &Options) -> Result<Self, Error> {
-        let gpus = || host.gpus().map(|gpu| gpu.device().limits());
-        let limits = Limits::least(gpus()).unwrap_or_else(|| host.lanes[0].gpu.device().limits().clone());
+        let packed = problem.packed()?;
+        let (plan, limits) = plan_for(host.gpus(), &packed, options)?;
         let bound = host.memory_bytes.unwrap_or(limits.memory_bytes / SHARE);
         // Scratch memory gets a quarter of the bound: its share of a device of four times as much.
         let limits = Limits { memory_bytes: limits.memory_bytes.min(bound.saturating_mul(4)), ..limits };
-        let packed = problem.packed()?;
-        let plan = CudaPlan::choose(&packed, options, &limits)?;
         let size = |count: usize, slots: usize| -> Option<(u64, SlotParts)> {
             let chunk = packed.with_batch(count).ok()?;
             let (parts, scratch) = (SlotParts::of(&chunk)?, Parts::of(&chunk, &plan, &limits).ok()?);
@@ -101,7 +98,8 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 /// As many matrices as help: enough for the GPU to be busy, few enough for copies to overlap; chunks of about one size.
 fn wanted(problem: &Problem, lanes: usize, gpus: usize, limits: &Limits) -> usize {
     let batch = problem.batch().max(1);
-    let group = problem.with_batch(lanes).ok().and_then(|group| SlotParts::of(&group)).map_or(u64::MAX, |parts| parts.bytes);
+    let group =
+        problem.with_batch(lanes).ok().and_then(|group| SlotParts::of(&group)).map_or(u64::MAX, |parts| parts.bytes);
     let each = (group / lanes as u64).max(1);
     let bytes = (each.saturating_mul(batch as u64) / (PIECES * gpus) as u64).clamp(LEAST, MOST);
     let count = usize::try_from(bytes / each).unwrap_or(usize::MAX);

@@ -6,10 +6,10 @@ use batchla_core::{
     SolveArgs, Source,
 };
 
+use super::CudaHost;
 use super::pipeline::{Leg, Run};
 use super::prepared::{CudaHostPrepared, CudaHostWorkspace};
 use super::slot::{Chunk, SlotParts, group_bytes};
-use super::CudaHost;
 use crate::backend::Cuda;
 use crate::staging::Side;
 use crate::workspace::CudaWorkspace;
@@ -64,7 +64,8 @@ impl Operands {
             let layout = *out.layout();
             let results = batch(out.into_span().as_mut_ptr(), &layout, parts.out, false);
             // What is overwritten goes up first.
-            let overwritten = matches!(source, Source::InPlace) || problem.operation() == Operation::Solve && right.is_none();
+            let overwritten =
+                matches!(source, Source::InPlace) || problem.operation() == Operation::Solve && right.is_none();
             up.extend(overwritten.then_some(results));
             down.push(results);
         }

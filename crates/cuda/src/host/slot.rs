@@ -47,11 +47,13 @@ impl SlotParts {
             let start = end;
             if there {
                 let bytes = (count as u64).checked_mul(bytes as u64);
-                end = start.zip(bytes).and_then(|(start, bytes)| start.checked_add(bytes)?.checked_next_multiple_of(256));
+                end =
+                    start.zip(bytes).and_then(|(start, bytes)| start.checked_add(bytes)?.checked_next_multiple_of(256));
             }
             start
         };
-        let groups = |layout: &BatchLayout| (layout.batch().div_ceil(layout.strides().lanes), group_bytes(layout, scalar));
+        let groups =
+            |layout: &BatchLayout| (layout.batch().div_ceil(layout.strides().lanes), group_bytes(layout, scalar));
         let ((a, a_bytes), (out, out_bytes)) = (groups(problem.a()), groups(problem.out()));
         let (b, b_bytes) = problem.b().map_or((0, 0), groups);
         let complex = matches!(scalar, ScalarKind::C32 | ScalarKind::C64);
@@ -173,7 +175,10 @@ mod tests {
         let apart = Problem::invert::<Complex<f64>>(SourceKind::Matrix, a, a).unwrap().with_extras(extras).unwrap();
         let parts = SlotParts::of(&apart).unwrap();
         assert_eq!((parts.a, parts.out, parts.outcomes, parts.determinants), (0, 4096, 8192, 8448));
-        assert_eq!(parts.conditions, parts.determinants + (10 * size_of::<Determinant<Complex<f64>>>() as u64).next_multiple_of(256));
+        assert_eq!(
+            parts.conditions,
+            parts.determinants + (10 * size_of::<Determinant<Complex<f64>>>() as u64).next_multiple_of(256)
+        );
         let lanes = BatchLayout::interleaved(10, 5, 5, 4).unwrap();
         let whole = Problem::factorize::<f32>(SourceKind::InPlace, lanes, lanes).unwrap();
         assert_eq!(SlotParts::of(&whole).unwrap().pivots, (3 * 4 * 25 * 4u64).next_multiple_of(256));

@@ -227,10 +227,7 @@ fn wait_if_pinned(stream: &Stream, operation: &str, side: Side, bytes: usize) ->
 
 /// Runs transfers over `stream` with a ring of buffers. Where they fail, all that they queued is waited for, or, where that fails too, the buffers
 /// are lost.
-pub(crate) fn with_ring(
-    stream: &Stream,
-    transfers: impl FnOnce(&mut Ring) -> Result<(), Error>,
-) -> Result<(), Error> {
+pub(crate) fn with_ring(stream: &Stream, transfers: impl FnOnce(&mut Ring) -> Result<(), Error>) -> Result<(), Error> {
     let pool = stream.device().staging();
     let mut ring = pool.take();
     let done = transfers(&mut ring);

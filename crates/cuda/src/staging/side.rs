@@ -184,7 +184,8 @@ mod tests {
             BatchLayout::interleaved(5, 3, 4, 2).unwrap(),
             BatchLayout::new(5, 1, 1, strides(1, 7, 3, 2)).unwrap(),
         ] {
-            let batch = Batch::<f64>::from_fn(5, layout.rows(), layout.cols(), |b, i, j| (1 + b + 10 * i + 100 * j) as f64);
+            let batch =
+                Batch::<f64>::from_fn(5, layout.rows(), layout.cols(), |b, i, j| (1 + b + 10 * i + 100 * j) as f64);
             let batch = batch.unwrap();
             let mut there = vec![-1.0; layout.span()];
             BatchMut::new(&mut there, layout).unwrap().copy_from(&batch.view()).unwrap();
