@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::host::CudaHost;
 use crate::kernel::cache::Origin;
 use crate::kernel::loaded::Kernel;
-use crate::kernel::source::{Digest, Specification};
+use crate::kernel::source::Specification;
 
 /// A kernel that was made ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Warmed {
 
 impl Cuda {
     /// Makes everything ready that running these problems takes, but for their memory: chooses plans, and compiles, side by side on all cores, the
-    /// kernels that are neither loaded nor on disk. Preparing one of the problems then takes microseconds.
+    /// kernels that are neither loaded nor on disk. Preparing one of the problems then compiles nothing.
     ///
     /// What is compiled is one kernel or a few for each scalar type, operation, kind of source and class of orders: the order itself is no constant of a
     /// kernel, only the numbers of the plan are (threads, panel, rows a thread). Of the layouts it only matters whether columns of the input and of the
@@ -67,10 +67,10 @@ impl CudaHost {
 }
 
 fn warm(gpus: &[&Cuda], problems: &[Problem], options: &Options) -> Result<Vec<Warmed>, Error> {
-    let (mut wanted, mut known) = (Vec::new(), HashSet::<(Digest, String)>::new());
+    let (mut wanted, mut known) = (Vec::new(), HashSet::new());
     for problem in problems {
         let (plan, _) = plan_for(gpus.iter().copied(), problem, options)?;
-        let new = |one: &Specification| known.insert((one.digest("", ""), one.entry().to_owned()));
+        let new = |one: &Specification| known.insert((one.entry().to_owned(), text_of(one)));
         wanted.extend(plan.specifications(problem).into_iter().filter(new));
     }
     let mut all = Vec::new();
@@ -106,7 +106,7 @@ pub(crate) fn load(device: &Device, specifications: &[Specification]) -> Vec<Res
     // Kernels of one source are compiled together: all but the first of them come last, so that nobody waits for another's compiler.
     let mut sources = HashSet::new();
     let (first, others): (Vec<_>, Vec<_>) =
-        (0..specifications.len()).partition(|&k| sources.insert(specifications[k].digest("", "")));
+        (0..specifications.len()).partition(|&k| sources.insert(text_of(&specifications[k])));
     let order = [first, others].concat();
     let slots: Vec<Mutex<Option<Result<Loaded, Error>>>> = specifications.iter().map(|_| Mutex::default()).collect();
     let next = AtomicUsize::new(0);
@@ -118,18 +118,26 @@ pub(crate) fn load(device: &Device, specifications: &[Specification]) -> Vec<Res
     };
     // Not rayon's threads: a compiler may use a lot of stack, and blocks them for long.
     thread::scope(|scope| {
-        for _ in 1..threads {
+        let spawn = |_| {
             let thread = thread::Builder::new().name("batchla compile".to_owned()).stack_size(STACK);
             // Where a thread is not to be had, the others do its work.
-            let _ = thread.spawn_scoped(scope, work);
-        }
+            thread.spawn_scoped(scope, work).ok()
+        };
+        let spawned: Vec<_> = (1..threads).filter_map(spawn).collect();
         work();
+        // What a thread that panicked has left undone is missing below.
+        spawned.into_iter().for_each(|thread| drop(thread.join()));
     });
     let taken = |slot: Mutex<Option<Result<Loaded, Error>>>| {
         let loaded = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
         loaded.unwrap_or_else(|| Err(interrupted()))
     };
     slots.into_iter().map(taken).collect()
+}
+
+/// What names a source with its constants; cheaper than its digest.
+fn text_of(one: &Specification) -> (&'static str, String) {
+    (one.source().name, one.configuration())
 }
 
 /// As much as a program's first thread has.
