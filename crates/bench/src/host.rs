@@ -116,7 +116,7 @@ impl HostPath {
         let inverse = host.invert(&a)?;
         let times = [begun.elapsed().as_secs_f64()];
         let residual = self.check(&different, &expected, inverse.batch.as_slice())?;
-        record("invert in one call, result allocated", "ordinary", &times, residual, "")?;
+        record("invert with the result allocated", "ordinary", &times, residual, "")?;
         drop((a, inverse));
 
         let device = self.gpus[0].device();

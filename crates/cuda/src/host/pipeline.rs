@@ -180,12 +180,13 @@ impl<'a> Run<'a> {
             // Chunks whose copies down are queued: two, so that the link does not wait for the host.
             let mut copied: VecDeque<(usize, Event)> = VecDeque::new();
             loop {
-                let next = if copied.is_empty() {
-                    coming.recv().map_err(|_| TryRecvError::Disconnected)
-                } else if copied.len() == 1 {
-                    coming.try_recv()
-                } else {
-                    Err(TryRecvError::Empty)
+                let next = match (copied.len(), coming.try_recv()) {
+                    // With nothing to wait for but a chunk, there is time to empty buffers.
+                    (0, Err(TryRecvError::Empty)) => {
+                        down.check(self.operation, ring.settle())?;
+                        coming.recv().map_err(|_| TryRecvError::Disconnected)
+                    }
+                    (_, next) => next,
                 };
                 match next {
                     Ok(Queued { slot, results, ran }) => {
@@ -195,16 +196,12 @@ impl<'a> Run<'a> {
                             down.check(self.operation, unsafe { leg.fetch(ring, lane, &results, slots[slot]) })?;
                         }
                         copied.push_back((slot, down.record()?));
-                    }
-                    Err(why) => match copied.pop_front() {
-                        Some((slot, done)) => {
-                            done.synchronize()?;
-                            // Where nobody waits for it, no chunk is left.
-                            let _ = free.send(slot);
+                        if copied.len() > 1 {
+                            free_oldest(&mut copied, free)?;
                         }
-                        None if why == TryRecvError::Disconnected => break,
-                        None => {}
-                    },
+                    }
+                    Err(TryRecvError::Disconnected) if copied.is_empty() => break,
+                    Err(_) => free_oldest(&mut copied, free)?,
                 }
             }
             down.check(self.operation, ring.settle())
@@ -273,6 +270,16 @@ impl Ways {
         }
         Self { free, freed, queued, coming }
     }
+}
+
+/// Waits for the oldest copy down, and gives its slot free.
+fn free_oldest(copied: &mut VecDeque<(usize, Event)>, free: &Sender<usize>) -> Result<(), Error> {
+    if let Some((slot, done)) = copied.pop_front() {
+        done.synchronize()?;
+        // Where nobody waits for it, no chunk is left.
+        let _ = free.send(slot);
+    }
+    Ok(())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
