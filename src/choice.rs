@@ -40,32 +40,47 @@ pub fn auto() -> Result<AnyBackend, Error> {
 
 /// The backend of that name; see [`backends`].
 ///
-/// A GPU, the first that the driver shows, is opened but not tried: what else is missing, its compiler for one, is an error of the first problem
-/// prepared. Others are opened with `cuda::Device::open` and come in by `AnyBackend::new(Staged::new(Cuda::on(&device)?))`.
+/// `cuda` is the first GPU that the driver shows, `cuda:1` another, `cuda:0,1` several that share each batch, `cuda:all` all of them. GPUs are opened but
+/// not tried: what else is missing, their compiler for one, is an error of the first problem prepared.
 ///
 /// # Errors
 /// [`ErrorKind::Argument`] for a name that is none; [`ErrorKind::Unavailable`] where the backend is not to be had; what the device reports.
 pub fn backend(name: &str) -> Result<AnyBackend, Error> {
     match name {
         #[cfg(feature = "cuda")]
-        "cuda" => Ok(staged(batchla_cuda::Cuda::new()?)),
+        "cuda" => gpus("0"),
         #[cfg(feature = "cpu")]
         "cpu" => Ok(AnyBackend::new(batchla_cpu::Cpu::new())),
+        #[cfg(feature = "cuda")]
+        _ if name.starts_with("cuda:") => gpus(&name["cuda:".len()..]),
         _ => Err(Error::new(ErrorKind::Argument, "backend", format!("there is no backend {name:?} in this build"))
             .advise(format!("the backends are: {}", backends().join(", ")))),
     }
 }
 
+/// GPUs by their numbers, `0,1`, or `all`.
 #[cfg(feature = "cuda")]
-fn staged(gpu: batchla_cuda::Cuda) -> AnyBackend {
-    AnyBackend::new(batchla_core::Staged::new(gpu))
+fn gpus(which: &str) -> Result<AnyBackend, Error> {
+    use batchla_cuda::CudaHost;
+    if which == "all" {
+        return Ok(AnyBackend::new(CudaHost::all()?));
+    }
+    let ordinals: Result<Vec<usize>, _> = which.split(',').map(|ordinal| ordinal.trim().parse()).collect();
+    let ordinals = ordinals.map_err(|_| {
+        Error::new(ErrorKind::Argument, "backend", format!("{which:?} names no GPUs"))
+            .advise("write cuda:0, cuda:0,1 or cuda:all")
+    })?;
+    Ok(AnyBackend::new(CudaHost::open(ordinals)?))
 }
 
 /// The best backend, and how loudly to tell of it.
 #[cfg(feature = "cuda")]
 fn best() -> Result<(AnyBackend, Level), Error> {
     match crate::gpu::working() {
-        Ok(gpu) => Ok((staged(gpu).because("a GPU that works"), Level::Info)),
+        Ok(gpu) => {
+            let host = AnyBackend::new(batchla_cuda::CudaHost::new([gpu])?);
+            Ok((host.because("a GPU that works"), Level::Info))
+        }
         Err(no_gpu) => without(no_gpu),
     }
 }
@@ -97,6 +112,20 @@ mod tests {
         let error = backend("abacus").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument);
         assert!(backends().iter().all(|name| error.advice().contains(name)));
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn gpus_are_named_by_numbers_or_refused_in_words() {
+        for name in ["cuda:", "cuda:first", "cuda:0,,1", "cuda:-1"] {
+            let error = backend(name).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+            assert!(error.advice().contains("cuda:all"), "{error}");
+        }
+        // Whether there are any is for the driver to say.
+        for name in ["cuda:7777", "cuda:0,7777"] {
+            assert_eq!(backend(name).unwrap_err().kind(), ErrorKind::Unavailable, "{name}");
+        }
     }
 
     #[cfg(all(feature = "cuda", feature = "cpu"))]

@@ -16,7 +16,7 @@
 //!
 //! - Backends: [`auto`] and [`backend`] give an [`AnyBackend`], chosen when the program runs; [`Cpu`] and [`Cuda`] are known when
 //!   it is compiled. Code that should run on any of them is generic: `fn f<B: BatchedInvert<f64>>(backend: &B)`.
-//!   [`AnyBackend`] takes and gives host memory; with [`Cuda`] itself, data stays on the GPU.
+//!   [`AnyBackend`] takes and gives host memory, and so does [`CudaHost`], over one GPU or several; with [`Cuda`] itself, data stays on the GPU.
 //! - Data: [`Batch`] owns, [`BatchRef`] and [`BatchMut`] borrow; [`BatchLayout`] says where elements lie. [`npy`] reads and
 //!   writes NumPy files.
 //! - Operations: [`BatchedFactorize`], [`BatchedInvert`], [`BatchedSolve`], [`BatchedDeterminant`].
@@ -35,7 +35,7 @@ pub use batchla_cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use batchla_cuda as cuda;
 #[cfg(feature = "cuda")]
-pub use batchla_cuda::Cuda;
+pub use batchla_cuda::{Cuda, CudaHost};
 pub use batchla_npy as npy;
 
 pub use crate::any::AnyBackend;

@@ -9,12 +9,16 @@
 //! | what does it look like, and does it agree with what was claimed? | `plot.rs`, `verdict.rs`, `page.rs` |
 //! | how fast is any backend from host memory to host memory, and what would this machine allow? | `speed.rs`, `roof.rs` |
 //! | how long does a program wait for its first inverse? | `start.rs` |
+//! | how much of the link is used from host memory to host memory, how long do many orders take, what do several GPUs give? | `host.rs`, `orders.rs`, `gpus.rs` |
 
 mod campaign;
 pub mod contest;
 mod cublas;
 mod figure;
+mod gpus;
+mod host;
 mod measure;
+mod orders;
 mod page;
 pub mod paper;
 mod plot;
@@ -29,10 +33,13 @@ mod verdict;
 
 pub use crate::campaign::Campaign;
 pub use crate::figure::{Claim, Contestant, Figure, Routine, Says, Series, Shows};
+pub use crate::gpus::{GPUS_HEADER, Gpus};
+pub use crate::host::{HOST_HEADER, HostPath};
 pub use crate::measure::Timing;
+pub use crate::orders::{ORDERS_HEADER, Orders};
 pub use crate::page::{Page, Receipt, text};
 pub use crate::plot::draw;
-pub use crate::record::{HEADER, Table, default_folder};
+pub use crate::record::{HEADER, Table, default_folder, measured};
 pub use crate::results::{Results, Row};
 pub use crate::sample::Sample;
 pub use crate::speed::Speed;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use batchla_core::{Error, ErrorKind};
+use batchla_cuda::Device;
 
 use crate::results::Row;
 
@@ -26,11 +27,19 @@ impl Table {
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn create(folder: &Path, name: &str) -> Result<Self, Error> {
+        Self::create_with(folder, name, HEADER)
+    }
+
+    /// The same with columns of its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn create_with(folder: &Path, name: &str, header: &str) -> Result<Self, Error> {
         create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
         let path = folder.join(name).with_extension("csv");
         let file = File::create(&path).map_err(|error| unwritable(&path, error))?;
         let mut table = Self { file, path };
-        table.line(HEADER)?;
+        table.line(header)?;
         Ok(table)
     }
 
@@ -52,9 +61,33 @@ impl Table {
         ))
     }
 
-    fn line(&mut self, text: &str) -> Result<(), Error> {
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Error> {
         writeln!(self.file, "{text}").map_err(|error| unwritable(&self.path, error))
     }
+}
+
+/// Has a measurement fill a table of that name with such columns, and writes beside it, as words, what it told, with the GPU, the day and the command.
+/// Gives the folder.
+///
+/// # Errors
+/// Those of the measurement, after which rows measured until then are in the table; [`ErrorKind::Io`].
+pub fn measured(
+    (name, header): (&str, &str),
+    (gpu, command): (&Device, &str),
+    output: Option<PathBuf>,
+    tell: &mut dyn FnMut(&str),
+    measure: impl FnOnce(&mut Table, &mut dyn FnMut(&str)) -> Result<(), Error>,
+) -> Result<PathBuf, Error> {
+    let folder = output.unwrap_or_else(|| default_folder(&gpu.limits().name, name));
+    let mut table = Table::create_with(&folder, name, header)?;
+    let mut text = format!("# batchla bench {name}\n\n{gpu}, {}: `{command}`\n\n", today());
+    measure(&mut table, &mut |line| {
+        text.push_str(&format!("- {line}\n"));
+        tell(line);
+    })?;
+    text.push_str(&format!("\nAll numbers are in [{name}.csv]({name}.csv).\n"));
+    write(&folder.join(name).with_extension("md"), &text)?;
+    Ok(folder)
 }
 
 /// Writes a whole file.

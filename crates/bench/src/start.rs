@@ -4,10 +4,10 @@ use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Extras, InvertArgs, Options, Prepared, Problem,
-    Report, ReportMut, Source, SourceKind,
+    Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Extras, HostMemory, InvertArgs, Options, Prepared,
+    Problem, Report, Source, SourceKind,
 };
-use batchla_cuda::{Cuda, DeviceMemory};
+use batchla_cuda::CudaHost;
 use batchla_testkit::{Generator, LIMIT, inverse_ratio};
 
 const BATCH: usize = 10_000;
@@ -40,32 +40,23 @@ pub fn start() -> Result<Start, Error> {
         let now = Instant::now();
         parts.push((name, (now - std::mem::replace(&mut clock, now)).as_secs_f64()));
     };
-    let gpu = Cuda::new()?;
+    let host = CudaHost::open([0])?;
     part("context");
     let layout = BatchLayout::column_major(BATCH, ORDER, ORDER)?;
     let problem = Problem::invert::<f64>(SourceKind::Matrix, layout, layout)?;
-    let prepared = gpu.prepare(&problem, &Options::default())?;
+    let prepared = host.prepare(&problem, &Options::default())?;
     part("prepare");
     let different = Generator::Uniform.batch::<f64>(layout.with_batch(64)?, 1)?;
     let values = different.as_slice().iter().copied().cycle().take(layout.span()).collect();
     let a = Batch::from_vec(values, layout)?;
     part("input");
-    let mut workspace = gpu.workspace(&prepared)?;
-    let mut report = Report::<f64, DeviceMemory>::allocate(&gpu, BATCH, Extras::none())?;
-    let mut x = gpu.allocate_batch::<f64>(layout)?;
-    gpu.synchronize()?;
+    let mut workspace = host.workspace(&prepared)?;
+    let mut report = Report::<f64, HostMemory>::allocate(&host, BATCH, Extras::none())?;
+    let mut inverse = Batch::zeros(layout)?;
     part("memory");
-    let on_device = gpu.to_device(&a)?;
-    gpu.synchronize()?;
-    part("upload");
-    let source = Source::Matrix(on_device.view());
-    let mut view = x.view_mut();
-    let report: ReportMut<'_, f64, DeviceMemory> = report.view_mut();
-    gpu.run_invert(&prepared, InvertArgs::new(&source, &mut view, report), &mut workspace)?;
-    gpu.synchronize()?;
+    let (source, mut x) = (Source::Matrix(a.view()), inverse.view_mut());
+    host.run_invert(&prepared, InvertArgs::new(&source, &mut x, report.view_mut()), &mut workspace)?;
     part("run");
-    let inverse = gpu.to_host(&x)?;
-    part("download");
     parts.retain(|(name, _)| *name != "input");
     let last = a.view().matrix(BATCH - 1).zip(inverse.view().matrix(BATCH - 1));
     let ratio = last.map_or(f64::INFINITY, |(a, x)| inverse_ratio(a, x));

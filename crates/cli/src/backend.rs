@@ -1,7 +1,6 @@
 //! Which backend a command runs on.
 
-use batchla::cuda::Device;
-use batchla::{AnyBackend, Cpu, Cuda, Error, ErrorKind, Staged};
+use batchla::{AnyBackend, Cpu, Error, ErrorKind};
 use batchla_testkit::Reference;
 use clap::{Args, ValueEnum};
 
@@ -16,9 +15,9 @@ pub(crate) struct BackendChoice {
     #[arg(long, value_name = "N", conflicts_with = "device")]
     threads: Option<usize>,
 
-    /// The GPU of the CUDA backend, by its number among those that CUDA_VISIBLE_DEVICES shows [default: 0]
+    /// The GPU of the CUDA backend, by its number among those that CUDA_VISIBLE_DEVICES shows; several, as 0,1 or all, share each batch [default: 0]
     #[arg(long, value_name = "N")]
-    device: Option<usize>,
+    device: Option<String>,
 }
 
 /// How many threads compare; for commands that need no backend.
@@ -45,11 +44,11 @@ impl BackendChoice {
     /// The backend that was asked for.
     pub(crate) fn backend(&self) -> Result<AnyBackend, Error> {
         Threads { threads: self.threads }.share()?;
-        match (self.backend, self.threads, self.device) {
+        match (self.backend, self.threads, self.device.as_deref()) {
             (Name::Auto, None, None) => batchla::auto(),
             (Name::Auto, Some(threads), _) => Ok(cpu(threads)?.because("a number of threads was asked for")),
             (Name::Auto, None, Some(device)) => Ok(cuda(device)?.because("a GPU was asked for by number")),
-            (Name::Cuda, None, device) => cuda(device.unwrap_or(0)),
+            (Name::Cuda, None, device) => cuda(device.unwrap_or("0")),
             (Name::Cpu, None, None) => batchla::backend("cpu"),
             (Name::Cpu, Some(threads), None) => cpu(threads),
             (Name::Reference, None | Some(1), None) => Ok(AnyBackend::new(Reference)),
@@ -88,6 +87,6 @@ fn cpu(threads: usize) -> Result<AnyBackend, Error> {
     Ok(AnyBackend::new(Cpu::builder().threads(threads).build()?))
 }
 
-fn cuda(device: usize) -> Result<AnyBackend, Error> {
-    Ok(AnyBackend::new(Staged::new(Cuda::on(&Device::open(device)?)?)))
+fn cuda(devices: &str) -> Result<AnyBackend, Error> {
+    batchla::backend(&format!("cuda:{devices}"))
 }

@@ -4,8 +4,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use batchla::{Error, ErrorKind, ScalarKind};
-use batchla_bench::{Campaign, Figure, Page, Routine, Speed, cold, contest, paper, start};
+use batchla::cuda::Device;
+use batchla::{Cuda, Error, ErrorKind, ScalarKind};
+use batchla_bench::{
+    Campaign, Figure, GPUS_HEADER, Gpus, HOST_HEADER, HostPath, ORDERS_HEADER, Orders, Page, Routine, Speed, Table,
+    cold, contest, measured, paper, start,
+};
 use clap::{Args, Subcommand};
 
 use crate::backend::BackendChoice;
@@ -26,13 +30,18 @@ enum What {
     Peers(Peers),
     Plans(Plans),
     Start(Start),
+    Host(HostOptions),
+    Orders(OrdersOptions),
+    Gpus(GpusOptions),
 }
 
 const ALL_EXAMPLES: &str = "\
 Examples:
   batchla bench speed                          LU and inversion on this machine, beside NumPy and the roofline
   batchla bench peers --magma python3          a GPU beside cuBLAS and MAGMA
-  batchla bench paper                          the figures of Liu et al. 2023";
+  batchla bench paper                          the figures of Liu et al. 2023
+  batchla bench host                           from host memory to host memory, beside the link
+  batchla bench gpus                           all GPUs beside one";
 
 /// Measure LU and inversion from host memory to host memory, on any backend.
 ///
@@ -191,6 +200,92 @@ struct Start {
     cold: bool,
 }
 
+/// Measure inversion from host memory to host memory beside the rate of the link: host.csv, host.md.
+///
+/// First page-locked copies, up, down, and both at once; then inversions from ordinary memory, from page-locked memory, into memory that was not
+/// touched before, and through a third of the batch's size on the device. Every bit is compared with the inverses of one GPU with its data in place.
+#[derive(Debug, Args)]
+struct HostOptions {
+    /// Gigabytes of the batch (10^9 bytes); as many again for the result
+    #[arg(long, value_name = "GB", default_value_t = 10.0, value_parser = above_zero)]
+    gigabytes: f64,
+
+    /// Order of the matrices
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    order: usize,
+
+    #[command(flatten)]
+    gpus: GpuOptions,
+}
+
+/// Measure how long a process takes that meets many orders: 200 of them, from 1 to 200, a batch of 100 of each; orders.csv, orders.md.
+///
+/// Three times: with no compiled kernels on disk (a new, empty folder is used), with all on disk, with all loaded. Kernels are made ready at once, then
+/// each order is inverted from host memory to host memory.
+#[derive(Debug, Args)]
+struct OrdersOptions {
+    /// The largest order
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
+    most: usize,
+
+    /// How many matrices of each
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = at_least_one)]
+    batch: usize,
+
+    #[command(flatten)]
+    gpus: GpuOptions,
+}
+
+/// Measure inversion on several GPUs beside one, of batches that lie in parts on them and of host batches: gpus.csv, gpus.md.
+#[derive(Debug, Args)]
+struct GpusOptions {
+    /// Which orders
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [16, 64, 128, 256])]
+    orders: Vec<usize>,
+
+    /// How many matrices
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = at_least_one)]
+    batch: usize,
+
+    #[command(flatten)]
+    gpus: GpuOptions,
+}
+
+/// What measurements of the way to the GPU share.
+#[derive(Debug, Args)]
+struct GpuOptions {
+    /// Which GPUs, by their numbers [default: the first; for `gpus`, all]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    device: Option<Vec<usize>>,
+
+    /// How often each is measured; the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = at_least_one)]
+    repetitions: usize,
+
+    /// Folder of the record [default: benches/record/GPU/DATE]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+}
+
+impl GpuOptions {
+    fn open(&self, or: impl FnOnce() -> Result<Vec<usize>, Error>) -> Result<Vec<Cuda>, Error> {
+        let ordinals = self.device.clone().map_or_else(or, Ok)?;
+        ordinals.into_iter().map(|ordinal| Cuda::on(&Device::open(ordinal)?)).collect()
+    }
+
+    fn record(
+        &self,
+        table: (&str, &str),
+        gpu: &Device,
+        measure: impl FnOnce(&mut Table, &mut dyn FnMut(&str)) -> Result<(), Error>,
+    ) -> Result<u8, Error> {
+        // Where standard error is closed, the record is still written.
+        let mut tell = |line: &str| drop(writeln!(std::io::stderr(), "{line}"));
+        let folder = measured(table, (gpu, &command()), self.output.clone(), &mut tell, measure)?;
+        print("bench", &format!("written to {}", folder.display()))
+    }
+}
+
 impl Bench {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(self) -> Result<u8, Error> {
@@ -209,6 +304,24 @@ impl Bench {
                 Ok(if cold(&["bench", "start"])?.success() { SUCCESS } else { FAILURE })
             }
             What::Start(_) => first_result(),
+            What::Host(HostOptions { gigabytes, order, gpus: options }) => {
+                let gpus = options.open(|| Ok(vec![0]))?;
+                let (device, bytes) = (gpus[0].device().clone(), (gigabytes * 1e9) as usize);
+                let host = HostPath { gpus, order, bytes, repetitions: options.repetitions };
+                options.record(("host", HOST_HEADER), &device, |table, tell| host.run(table, tell))
+            }
+            What::Orders(OrdersOptions { most, batch, gpus: options }) => {
+                let device = options.open(|| Ok(vec![0]))?[0].device().clone();
+                let orders = Orders { orders: (1..=most).collect(), batch };
+                options
+                    .record(("orders", ORDERS_HEADER), &device, |table, tell| orders.run(device.ordinal(), table, tell))
+            }
+            What::Gpus(GpusOptions { orders, batch, gpus: options }) => {
+                let gpus = options.open(|| Ok((0..Device::list()?.len().max(1)).collect()))?;
+                let device = gpus[0].device().clone();
+                let beside = Gpus { gpus, orders, batch, repetitions: options.repetitions };
+                options.record(("gpus", GPUS_HEADER), &device, |table, tell| beside.run(table, tell))
+            }
         }
     }
 }
@@ -272,8 +385,15 @@ pub(crate) fn scalar(text: &str) -> Result<ScalarKind, String> {
     known.ok_or_else(|| "the types are f32, f64, c32 and c64".to_owned())
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "not a number above zero".to_owned())
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|&number: &f64| number > 0.0 && number < 1e6)
+        .ok_or_else(|| "not a number above zero".to_owned())
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {

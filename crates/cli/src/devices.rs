@@ -1,7 +1,6 @@
 //! `batchla devices`: what there is to compute on.
 
-use batchla::cuda::Device;
-use batchla::{AnyBackend, Backend, Batch, BatchedInvert, Cuda, Error, ErrorKind, Staged};
+use batchla::{AnyBackend, Backend, Batch, BatchedInvert, Error, ErrorKind};
 use batchla_testkit::Reference;
 use clap::Args;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use crate::{SUCCESS, print};
 
 /// Tell which backends work on this machine, and what is wrong with the others.
 ///
-/// Each is tried: it inverts one matrix. --backend takes the name in the first column, --device the number of a GPU.
+/// Each is tried: it inverts one matrix. --backend takes the name in the first column, --device the number of a GPU, or `all`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Devices {
@@ -82,15 +81,20 @@ impl Devices {
     }
 }
 
-/// Every GPU that the driver shows, or why there is none.
+/// Every GPU that the driver shows, or why there is none; and all of them together, where there are several.
 fn gpus() -> Vec<Found> {
-    let open = |ordinal| Device::open(ordinal).and_then(|device| Ok(AnyBackend::new(Staged::new(Cuda::on(&device)?))));
+    let open = |ordinal: usize| batchla::backend(&format!("cuda:{ordinal}"));
     let mut found = vec![tried("cuda", open(0))];
     for ordinal in 1.. {
         match open(ordinal) {
             Ok(gpu) => found.push(tried("cuda", Ok(gpu))),
             Err(_) => break,
         }
+    }
+    if found.len() > 1 {
+        let mut all = tried("cuda", batchla::backend("cuda:all"));
+        all.what = if all.works { format!("all {} GPUs together", found.len()) } else { all.what };
+        found.push(all);
     }
     found
 }

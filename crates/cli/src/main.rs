@@ -20,6 +20,7 @@ mod solve;
 mod stream;
 mod summary;
 mod verify;
+mod warm;
 
 use std::error::Error as _;
 use std::io::Write;
@@ -53,6 +54,7 @@ enum Command {
     Verify(verify::Verify),
     Generate(generate::Generate),
     Devices(devices::Devices),
+    Warm(warm::Warm),
     Bench(bench::Bench),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Command::Verify(verify) => verify.run(),
         Command::Generate(generate) => generate.run(),
         Command::Devices(devices) => devices.run(),
+        Command::Warm(warm) => warm.run(),
         Command::Completions(completions) => completions.run(Program::command()),
         Command::Man(man) => man.run(Program::command()),
     };

@@ -47,4 +47,10 @@ fn what_cannot_be_measured_is_refused() {
         let text = bench.error(&[&["bench", "speed"], words].concat(), &[]);
         assert!(text.contains(told), "{text}");
     }
+    let text = bench.error(&["bench", "host", "--gigabytes", "0"], &[]);
+    assert!(text.contains("not a number above zero"), "{text}");
+    for name in ["host", "orders", "gpus"] {
+        let text = bench.error(&["bench", name, "--device", "7777", "--output", "record"], &[]);
+        assert!(text.contains("open device") && !bench.path("record").exists(), "{text}");
+    }
 }

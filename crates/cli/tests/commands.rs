@@ -214,3 +214,18 @@ fn shells_and_manuals_know_every_command() {
         assert!(help.contains("Examples:"), "{help}");
     }
 }
+
+#[test]
+fn kernels_of_no_problem_or_no_gpu_are_refused() {
+    let bench = Bench::new();
+    for (words, told) in [
+        (&["f64", "9-3"][..], "neither an order nor a range like 1-200"),
+        (&["f64", "many"], "neither an order nor a range"),
+        (&["f16", "3"], "the types are f32, f64, c32 and c64"),
+        (&["f64"], "ORDERS"),
+        (&["f64", "3-9", "--device", "7777"], "open device"),
+    ] {
+        let text = bench.error(&[&["warm"], words].concat(), &[]);
+        assert!(text.contains(told), "{text}");
+    }
+}

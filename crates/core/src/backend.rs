@@ -61,6 +61,20 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// [`ErrorKind::OutOfMemory`].
     fn allocate<E: Element>(&self, len: usize) -> Result<<Self::Memory as Memory>::Array<E>, Error>;
 
+    /// `each` zeros for each of `batch` matrices, one matrix after another: pivots, outcomes. Where a batch lies divided over several memories, these
+    /// lie beside their matrices.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`].
+    fn allocate_each<E: Element>(
+        &self,
+        batch: usize,
+        each: usize,
+    ) -> Result<<Self::Memory as Memory>::Array<E>, Error> {
+        // Where there are too many to count, there are too many to allocate.
+        self.allocate(batch.saturating_mul(each))
+    }
+
     /// Copies host data into the front of an array; the host data may be reused on return.
     ///
     /// # Errors

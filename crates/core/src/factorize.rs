@@ -152,7 +152,7 @@ fn factorize_into<T: Scalar, B: BatchedFactorize<T>>(
     let problem = Problem::factorize::<T>(source.kind(), a, *lu.layout())?.with_extras(extras)?;
     let prepared = backend.prepare(&problem, options)?;
     let mut workspace = backend.workspace(&prepared)?;
-    let mut pivots = backend.allocate::<u32>(a.batch() * a.rows())?;
+    let mut pivots = backend.allocate_each::<u32>(a.batch(), a.rows())?;
     let mut report = Report::allocate(backend, a.batch(), extras)?;
     let args = FactorizeArgs::new(&source, &mut lu, B::Memory::slice_mut(&mut pivots), report.view_mut());
     backend.run_factorize(&prepared, args, &mut workspace)?;

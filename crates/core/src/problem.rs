@@ -222,6 +222,21 @@ impl Problem {
         Ok(Self { a: self.a.packed()?, b, out: self.out.packed()?, ..self.clone() })
     }
 
+    /// The same problem with `batch` results. An operand of one matrix that serves them all stays one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Layout`] where a layout would overflow.
+    pub fn with_batch(&self, batch: usize) -> Result<Self, Error> {
+        let own = |layout: BatchLayout| if self.serves_all(&layout) { Ok(layout) } else { layout.with_batch(batch) };
+        let b = self.b.map(own).transpose()?;
+        Ok(Self { a: own(self.a)?, b, out: self.out.with_batch(batch)?, ..self.clone() })
+    }
+
+    /// Whether an operand of this layout is one matrix for many results.
+    pub fn serves_all(&self, operand: &BatchLayout) -> bool {
+        operand.batch() == 1 && self.batch() != 1
+    }
+
     /// What is to be done.
     pub fn operation(&self) -> Operation {
         self.operation
@@ -351,6 +366,16 @@ mod tests {
         assert!(
             Problem::solve::<f32>(SourceKind::Matrix, layout(5, 3, 3), b, layout(5, 3, 1), Transpose::None).is_ok()
         );
+    }
+
+    #[test]
+    fn fewer_results_take_fewer_operands_but_for_those_that_serve_all() {
+        let b = Some(layout(1, 3, 1));
+        let solve =
+            Problem::solve::<f32>(SourceKind::Matrix, layout(5, 3, 3), b, layout(5, 3, 1), Transpose::None).unwrap();
+        let part = solve.with_batch(2).unwrap();
+        assert_eq!((part.batch(), part.a().batch(), part.b().map(BatchLayout::batch)), (2, 2, Some(1)));
+        assert!(solve.with_batch(1 << 62).is_err());
     }
 
     #[test]

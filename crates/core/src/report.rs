@@ -27,9 +27,9 @@ impl<T: Scalar, M: Memory> Report<T, M> {
     pub fn allocate<B: Backend<Memory = M>>(backend: &B, batch: usize, extras: Extras) -> Result<Self, Error> {
         Ok(Self {
             batch,
-            outcomes: backend.allocate(batch)?,
-            determinants: extras.determinant.then(|| backend.allocate(batch)).transpose()?,
-            conditions: extras.condition.then(|| backend.allocate(batch)).transpose()?,
+            outcomes: backend.allocate_each(batch, 1)?,
+            determinants: extras.determinant.then(|| backend.allocate_each(batch, 1)).transpose()?,
+            conditions: extras.condition.then(|| backend.allocate_each(batch, 1)).transpose()?,
         })
     }
 

@@ -102,8 +102,8 @@ impl<T: Scalar, M: Memory> DeviceSource<T, M> {
                 let (batch, n) = (factors.lu.batch(), factors.lu.layout().rows());
                 Self::Factors {
                     lu: backend.to_device(factors.lu)?,
-                    pivots: upload(backend, &factors.pivots[..batch * n])?,
-                    outcomes: upload(backend, &factors.outcomes[..batch])?,
+                    pivots: upload(backend, factors.pivots, batch, n)?,
+                    outcomes: upload(backend, factors.outcomes, batch, 1)?,
                 }
             }
         })
@@ -120,9 +120,14 @@ impl<T: Scalar, M: Memory> DeviceSource<T, M> {
     }
 }
 
-fn upload<E: Element, B: Backend>(backend: &B, from: &[E]) -> Result<<B::Memory as Memory>::Array<E>, Error> {
-    let mut array = backend.allocate(from.len())?;
-    backend.write(from, B::Memory::slice_mut(&mut array))?;
+fn upload<E: Element, B: Backend>(
+    backend: &B,
+    from: &[E],
+    batch: usize,
+    each: usize,
+) -> Result<<B::Memory as Memory>::Array<E>, Error> {
+    let mut array = backend.allocate_each(batch, each)?;
+    backend.write(&from[..batch * each], B::Memory::slice_mut(&mut array))?;
     Ok(array)
 }
 
@@ -172,7 +177,7 @@ impl<T: Scalar, B: BatchedFactorize<T>> BatchedFactorize<T> for Staged<B> {
         let batch = args.lu.batch();
         let source = DeviceSource::upload(&self.0, &args.source)?;
         let mut lu = result(&self.0, args.lu.share(), matches!(source, DeviceSource::InPlace))?;
-        let mut pivots = self.0.allocate(batch * prepared.problem.order())?;
+        let mut pivots = self.0.allocate_each(batch, prepared.problem.order())?;
         let mut report = Report::allocate(&self.0, batch, extras(prepared))?;
         self.0.run_factorize(
             &prepared.device,

@@ -6,10 +6,11 @@ use batchla_core::{Backend, Element, Error, ErrorKind, Options, Plan, Prepared, 
 
 use crate::device::Device;
 use crate::kernel::loaded::Kernel;
-use crate::kernel::source::Specification;
+use crate::limits::Limits;
 use crate::memory::{DeviceArray, DeviceMemory, DeviceSliceMut};
 use crate::plan::CudaPlan;
 use crate::stream::Stream;
+use crate::warm::load;
 use crate::workspace::{CudaWorkspace, Parts};
 
 /// Batched LU, inverse, solve and determinant on an NVIDIA GPU.
@@ -60,6 +61,34 @@ impl Cuda {
     pub fn device(&self) -> &Device {
         &self.device
     }
+
+    /// [`Backend::prepare`] by a plan that was chosen already, for a device of these limits or more.
+    pub(crate) fn prepare_as(&self, problem: &Problem, plan: CudaPlan, limits: &Limits) -> Result<CudaPrepared, Error> {
+        let parts = Parts::of(problem, &plan, limits)?;
+        let specifications = plan.specifications(problem);
+        let kernels = specifications
+            .iter()
+            .zip(load(&self.device, &specifications))
+            .map(|(one, loaded)| Ok((one.entry().to_owned(), loaded?.kernel)))
+            .collect::<Result<_, Error>>()?;
+        let streamed = plan.getrf.as_ref().and_then(|getrf| getrf.steps.as_ref()).is_some_and(|steps| steps.streamed);
+        let lanes =
+            (0..if streamed { LANES } else { 0 }).map(|_| Stream::new(&self.device)).collect::<Result<_, _>>()?;
+        let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels, lanes };
+        prepared.allow_shared_bytes()?;
+        Ok(prepared)
+    }
+}
+
+/// One plan that all of some GPUs can run, and what all of them offer.
+pub(crate) fn plan_for<'a>(
+    gpus: impl Iterator<Item = &'a Cuda>,
+    problem: &Problem,
+    options: &Options,
+) -> Result<(CudaPlan, Limits), Error> {
+    let limits = Limits::least(gpus.map(|gpu| gpu.device.limits()))
+        .ok_or_else(|| Error::new(ErrorKind::Argument, "prepare", "no GPU was given").advise("give at least one"))?;
+    Ok((CudaPlan::choose(problem, options, &limits)?, limits))
 }
 
 impl fmt::Debug for Cuda {
@@ -150,15 +179,8 @@ impl Backend for Cuda {
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CudaPrepared, Error> {
         let limits = self.device.limits();
         let plan = CudaPlan::choose(problem, options, limits)?;
-        let parts = Parts::of(problem, &plan, limits)?;
         log::debug!("{problem}: {plan}");
-        let kernels = load(&self.device, &plan.specifications(problem))?;
-        let streamed = plan.getrf.as_ref().and_then(|getrf| getrf.steps.as_ref()).is_some_and(|steps| steps.streamed);
-        let lanes =
-            (0..if streamed { LANES } else { 0 }).map(|_| Stream::new(&self.device)).collect::<Result<_, _>>()?;
-        let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels, lanes };
-        prepared.allow_shared_bytes()?;
-        Ok(prepared)
+        self.prepare_as(problem, plan, limits)
     }
 
     fn workspace(&self, prepared: &CudaPrepared) -> Result<CudaWorkspace, Error> {
@@ -211,18 +233,4 @@ impl CudaPrepared {
         }
         Ok(())
     }
-}
-
-/// Loads kernels, compiling side by side what has to be compiled.
-fn load(device: &Device, specifications: &[Specification]) -> Result<Vec<(String, Kernel)>, Error> {
-    let loaded: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            specifications.iter().map(|specification| scope.spawn(move || device.kernel(specification))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(interrupted()))).collect()
-    });
-    specifications.iter().zip(loaded).map(|(one, kernel)| Ok((one.entry().to_owned(), kernel?))).collect()
-}
-
-fn interrupted() -> Error {
-    Error::new(ErrorKind::Compile, "prepare", "a thread that compiled a kernel ended early").advise("report this")
 }

@@ -8,7 +8,7 @@ use batchla_core::{Error, ErrorKind};
 use crate::driver::fake::Fake;
 use crate::driver::{Driver, DriverError, DriverResult, Properties, Real};
 use crate::environment::Environment;
-use crate::kernel::cache::{Compiler, KernelCache};
+use crate::kernel::cache::{Compiler, KernelCache, Origin};
 use crate::kernel::disk::DiskCache;
 use crate::kernel::loaded::Kernel;
 use crate::kernel::nvrtc::{LazyNvrtc, Preference};
@@ -129,6 +129,11 @@ impl Device {
     /// # Errors
     /// [`ErrorKind::Compile`] with the compiler's log; [`ErrorKind::Unavailable`] where there is no NVRTC; the device.
     pub fn kernel(&self, specification: &Specification) -> Result<Kernel, Error> {
+        self.kernel_from(specification).map(|(kernel, _)| kernel)
+    }
+
+    /// [`Device::kernel`], and where its machine code came from.
+    pub(crate) fn kernel_from(&self, specification: &Specification) -> Result<(Kernel, Origin), Error> {
         self.alive("load kernel")?;
         self.0.kernels.kernel(&self.0.driver, &self.0.architecture, specification)
     }

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use batchla_core::{Error, ErrorKind};
 use etcetera::BaseStrategy;
+
+const DEVICE_MEMORY: &str = "BATCHLA_DEVICE_MEMORY";
 
 /// What the environment says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,10 +15,12 @@ pub struct Environment {
     pub cache: Option<PathBuf>,
     /// Folders of CUDA toolkits, in which NVRTC may be.
     pub toolkits: Vec<PathBuf>,
+    /// How much of a GPU's memory a run from host memory may take, in the user's words.
+    pub device_memory: Option<String>,
 }
 
 impl Environment {
-    /// Reads `BATCHLA_CACHE_DIR` (a folder, or `off`), `CUDA_HOME` and `CUDA_PATH`.
+    /// Reads `BATCHLA_CACHE_DIR` (a folder, or `off`), `BATCHLA_DEVICE_MEMORY` (bytes, or as 500MB or 4GB), `CUDA_HOME` and `CUDA_PATH`.
     pub fn read() -> Self {
         Self::from(|name| std::env::var_os(name))
     }
@@ -36,7 +41,28 @@ impl Environment {
                 unique.push(toolkit);
             }
         }
-        Self { cache, toolkits: unique }
+        let device_memory = variable(DEVICE_MEMORY).map(|value| value.to_string_lossy().into_owned());
+        Self { cache, toolkits: unique, device_memory: device_memory.filter(|words| !words.is_empty()) }
+    }
+
+    /// The bytes of a GPU's memory that a run from host memory may take; none where nothing is said.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] where what is said is no number of bytes.
+    pub fn device_memory(&self) -> Result<Option<u64>, Error> {
+        let Some(words) = &self.device_memory else { return Ok(None) };
+        let digits = words.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = match &words[digits.len()..] {
+            "" | "B" => Some(1),
+            "MB" => Some(1_000_000),
+            "GB" => Some(1_000_000_000),
+            _ => None,
+        };
+        let bytes = unit.zip(digits.trim().parse::<u64>().ok()).and_then(|(unit, count)| count.checked_mul(unit));
+        bytes.filter(|&bytes| bytes > 0).map(Some).ok_or_else(|| {
+            Error::new(ErrorKind::Argument, "environment", format!("{DEVICE_MEMORY}={words} is no number of bytes"))
+                .advise("write it as 500MB or 4GB (MB = 10^6 bytes)")
+        })
     }
 }
 
@@ -54,6 +80,16 @@ mod tests {
         assert_eq!(with(&[("BATCHLA_CACHE_DIR", "off")]).cache, None);
         let default = with(&[("BATCHLA_CACHE_DIR", "")]).cache;
         assert!(default.is_none_or(|path| path.ends_with("batchla/kernels")));
+    }
+
+    #[test]
+    fn a_bound_of_device_memory_is_a_number_of_bytes_or_refused() {
+        let bound = |words| with(&[("BATCHLA_DEVICE_MEMORY", words)]).device_memory();
+        assert_eq!((bound("").unwrap(), bound("4096").unwrap()), (None, Some(4096)));
+        assert_eq!((bound("500MB").unwrap(), bound("3 GB").unwrap()), (Some(500_000_000), Some(3_000_000_000)));
+        for words in ["0", "much", "-1", "5TB", "99999999999GB"] {
+            assert!(bound(words).unwrap_err().to_string().contains(words));
+        }
     }
 
     #[test]

@@ -9,7 +9,9 @@
 //! | 5 | where is the machine code? | `kernel/source.rs` (text, constants, digest), `kernel/cache.rs` (memory, then disk, then compiler), `kernel/disk.rs`, `kernel/nvrtc/` |
 //! | 6 | run it | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`: which steps, in which order; `factors.rs`, what they start from; `run.rs`, a step each, in parts that fit `workspace.rs`; `operand.rs`, where a kernel finds a batch; `kernel/launch.rs`, on `stream.rs`; captured, `graph.rs`; timed, `event.rs` |
 //! | 7 | how did each matrix fare? | outcome words, written by the kernels; `batchla_core`'s `Report` reads them when asked |
-//! | – | where do numbers lie? | `memory.rs`, `pinned.rs`; to the host and back by `staging.rs` |
+//! | – | where do numbers lie? | `memory.rs`, `pinned.rs`; to the host and back by `staging/` |
+//! | – | from host memory, in chunks? in parts on several GPUs? | `host/`; `group/` |
+//! | – | beforehand, for many problems? | `warm.rs` |
 //! | – | which GPU? | `device.rs`, what it offers in `limits.rs`, the driver behind it in `driver/` |
 //!
 //! Driver and compiler are found when the program runs, and a machine without them is an [`Error`](batchla_core::Error) of kind
@@ -32,6 +34,10 @@ mod event;
 mod factors;
 #[cfg(feature = "driver")]
 mod graph;
+#[cfg(feature = "driver")]
+mod group;
+#[cfg(feature = "driver")]
+mod host;
 #[cfg(feature = "driver")]
 mod invert;
 mod kernel;
@@ -56,6 +62,8 @@ mod steps;
 #[cfg(feature = "driver")]
 mod stream;
 #[cfg(feature = "driver")]
+mod warm;
+#[cfg(feature = "driver")]
 mod workspace;
 
 pub use crate::environment::Environment;
@@ -72,12 +80,15 @@ pub use crate::{
     driver::{DevicePointer, FunctionAttributes, KernelArgument},
     event::Event,
     graph::Graph,
-    kernel::cache::{Compiler, Image},
+    group::{CudaGroup, GroupArray, GroupMemory, GroupPrepared, GroupSlice, GroupSliceMut, GroupWorkspace},
+    host::{CudaHost, CudaHostPrepared, CudaHostWorkspace},
+    kernel::cache::{Compiler, Image, Origin},
     kernel::launch::{LARGEST_GRID, Launch},
     kernel::loaded::Kernel,
     kernel::nvrtc::LazyNvrtc,
     memory::{DeviceArray, DeviceMemory, DeviceSlice, DeviceSliceMut},
     pinned::PinnedArray,
     stream::Stream,
+    warm::Warmed,
     workspace::CudaWorkspace,
 };

@@ -65,6 +65,35 @@ impl Limits {
         PRESETS.iter().map(Self::of_preset).find(|limits| limits.architecture() == architecture)
     }
 
+    /// The least of what some GPUs offer, each number for itself: what a kernel may use that has to run on all of them. None of no GPUs.
+    ///
+    /// ```
+    /// use batchla_cuda::Limits;
+    /// let [old, new] = ["sm_80", "sm_90"].map(|name| Limits::preset(name).expect("a preset"));
+    /// let both = Limits::least([&new, &old]).expect("two GPUs");
+    /// assert_eq!((both.architecture(), both.memory_bytes), ("sm_80".to_owned(), old.memory_bytes));
+    /// ```
+    pub fn least<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        all.into_iter().cloned().reduce(|a, b| Self {
+            name: if a.name == b.name { a.name } else { format!("{} and {}", a.name, b.name) },
+            compute_capability: a.compute_capability.min(b.compute_capability),
+            multiprocessors: a.multiprocessors.min(b.multiprocessors),
+            shared_bytes_per_block: a.shared_bytes_per_block.min(b.shared_bytes_per_block),
+            shared_bytes_per_multiprocessor: a.shared_bytes_per_multiprocessor.min(b.shared_bytes_per_multiprocessor),
+            // Taken, not offered.
+            reserved_shared_bytes_per_block: a.reserved_shared_bytes_per_block.max(b.reserved_shared_bytes_per_block),
+            registers_per_multiprocessor: a.registers_per_multiprocessor.min(b.registers_per_multiprocessor),
+            registers_per_block: a.registers_per_block.min(b.registers_per_block),
+            registers_per_thread: a.registers_per_thread.min(b.registers_per_thread),
+            threads_per_block: a.threads_per_block.min(b.threads_per_block),
+            threads_per_multiprocessor: a.threads_per_multiprocessor.min(b.threads_per_multiprocessor),
+            blocks_per_multiprocessor: a.blocks_per_multiprocessor.min(b.blocks_per_multiprocessor),
+            warp: a.warp.min(b.warp),
+            l2_bytes: a.l2_bytes.min(b.l2_bytes),
+            memory_bytes: a.memory_bytes.min(b.memory_bytes),
+        })
+    }
+
     fn of_preset(&(name, compute_capability, multiprocessors, shared, resident, l2, memory): &Preset) -> Self {
         Self {
             name: name.to_owned(),

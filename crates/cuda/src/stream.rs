@@ -118,6 +118,14 @@ impl Stream {
         self.follow(other)
     }
 
+    /// Makes what is queued from now on wait for a point in another stream. The host does not wait.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn wait_for_event(&self, event: &Event) -> Result<(), Error> {
+        self.check("order streams", self.0.device.driver().wait(self.0.handle, event.handle()))
+    }
+
     /// As [`Stream::wait_for`], where the two may differ in whether they capture: one becomes part of what the other captures.
     pub(crate) fn follow(&self, other: &Self) -> Result<(), Error> {
         let driver = self.0.device.driver();

@@ -72,13 +72,15 @@ pub struct Emulated {
     checks: Checks,
     edits: Vec<Edit>,
     memory_bytes: u64,
+    ordinal: usize,
 }
 
 impl Emulated {
     /// A GPU of an architecture, for example `sm_70`: see [`Limits::preset`].
     pub fn new(architecture: &str) -> Self {
         let memory_bytes = 8 << 30;
-        Self { architecture: architecture.to_owned(), seed: 0, checks: Checks::None, edits: Vec::new(), memory_bytes }
+        let (architecture, edits) = (architecture.to_owned(), Vec::new());
+        Self { architecture, seed: 0, checks: Checks::None, edits, memory_bytes, ordinal: 0 }
     }
 
     /// Permutes the order in which the threads of a block, and the blocks of a launch, take turns. Nothing may come of it.
@@ -91,6 +93,12 @@ impl Emulated {
     #[must_use]
     pub fn checks(self, checks: Checks) -> Self {
         Self { checks, ..self }
+    }
+
+    /// Its number among several; 0 until said otherwise.
+    #[must_use]
+    pub fn ordinal(self, ordinal: usize) -> Self {
+        Self { ordinal, ..self }
     }
 
     /// Device memory, on which the size of workspaces depends; 8 GiB until said otherwise, none of it taken beforehand.
@@ -124,6 +132,6 @@ impl Emulated {
         let compiler = HostCompiler::find(self.checks, self.edits)?;
         let disk = Environment::read().cache.filter(|_| !planted).map_or_else(DiskCache::off, DiskCache::at);
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks));
-        Cuda::on(&Device::with(driver, 0, Arc::new(compiler), disk)?)
+        Cuda::on(&Device::with(driver, self.ordinal, Arc::new(compiler), disk)?)
     }
 }

@@ -21,6 +21,17 @@ pub struct Image {
     pub log: String,
 }
 
+/// Where a kernel's machine code came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was loaded already.
+    Memory,
+    /// An earlier process left it on disk.
+    Disk,
+    /// It was compiled.
+    Compiled,
+}
+
 /// What compiles kernels.
 pub trait Compiler: Debug + Send + Sync + 'static {
     /// Its name and version; part of what names a compiled kernel.
@@ -73,25 +84,25 @@ impl KernelCache {
         driver: &Arc<dyn Driver>,
         architecture: &str,
         specification: &Specification,
-    ) -> Result<Kernel, Error> {
+    ) -> Result<(Kernel, Origin), Error> {
         let version = self.compiler.version()?;
         let digest = specification.digest(architecture, &version);
         let slot = Arc::clone(locked(&self.slots).entry(digest).or_default());
         let mut slot = locked(&slot);
-        let loaded = match &mut *slot {
-            Some(loaded) => loaded,
+        let (loaded, origin) = match &mut *slot {
+            Some(loaded) => (loaded, Origin::Memory),
             empty => {
-                let handle = self.load(driver, architecture, specification, &version, &digest)?;
+                let (handle, origin) = self.load(driver, architecture, specification, &version, &digest)?;
                 let module = Arc::new(Module::of(driver, handle));
-                empty.insert(Loaded { module, kernels: HashMap::new() })
+                (empty.insert(Loaded { module, kernels: HashMap::new() }), origin)
             }
         };
         if let Some(kernel) = loaded.kernels.get(specification.entry()) {
-            return Ok(kernel.clone());
+            return Ok((kernel.clone(), origin));
         }
         let kernel = Kernel::of(&loaded.module, specification)?;
         loaded.kernels.insert(specification.entry().to_owned(), kernel.clone());
-        Ok(kernel)
+        Ok((kernel, origin))
     }
 
     fn load(
@@ -101,12 +112,12 @@ impl KernelCache {
         specification: &Specification,
         version: &str,
         digest: &Digest,
-    ) -> Result<ModuleHandle, Error> {
+    ) -> Result<(ModuleHandle, Origin), Error> {
         if let Some(bytes) = self.disk.load(digest) {
             match driver.load_module(&bytes) {
                 Ok(module) => {
                     log::debug!("loaded {specification} from disk");
-                    return Ok(module);
+                    return Ok((module, Origin::Disk));
                 }
                 Err(error) => {
                     log::warn!("{specification} from disk was refused and will be compiled again: {error}");
@@ -127,7 +138,7 @@ impl KernelCache {
             Error::new(error.kind(), "load kernel", what).advise(advice).caused_by(error)
         })?;
         self.disk.store(digest, &image.bytes);
-        Ok(module)
+        Ok((module, Origin::Compiled))
     }
 }
 
@@ -161,7 +172,7 @@ mod tests {
     impl Bench {
         fn kernel(&self, specification: &Specification) -> Result<Kernel, Error> {
             let driver: Arc<dyn Driver> = Arc::<Fake>::clone(&self.fake);
-            self.cache.kernel(&driver, "sm_90", specification)
+            self.cache.kernel(&driver, "sm_90", specification).map(|(kernel, _)| kernel)
         }
     }
 

@@ -12,6 +12,8 @@ use crate::kernel::source::Specification;
 #[derive(Debug, Default)]
 pub struct FakeCompiler {
     compiled: Mutex<Vec<String>>,
+    /// How many are being compiled, and the most that ever were.
+    at_once: Mutex<(usize, usize)>,
     delay: Duration,
     failure: Option<&'static str>,
 }
@@ -27,6 +29,17 @@ impl FakeCompiler {
         Self { failure: Some(failure), ..Self::default() }
     }
 
+    /// The most that were ever compiled at once.
+    pub fn most_at_once(&self) -> usize {
+        self.at_once.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
+    fn count(&self, step: isize) {
+        let mut at_once = self.at_once.lock().unwrap_or_else(PoisonError::into_inner);
+        at_once.0 = at_once.0.saturating_add_signed(step);
+        at_once.1 = at_once.1.max(at_once.0);
+    }
+
     /// What was compiled, in order.
     pub fn compiled(&self) -> Vec<String> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -40,7 +53,9 @@ impl Compiler for FakeCompiler {
 
     fn compile(&self, specification: &Specification, architecture: &str) -> Result<Image, Error> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner).push(specification.to_string());
+        self.count(1);
         std::thread::sleep(self.delay);
+        self.count(-1);
         match self.failure {
             Some(failure) => Err(Error::new(ErrorKind::Compile, "compile", failure)),
             None => Ok(Image { bytes: format!("{specification} for {architecture}").into_bytes(), log: String::new() }),

@@ -305,6 +305,7 @@ impl Driver for Fake {
         if !state.events.contains_key(&event.0) {
             return Err(state.fault("cuEventSynchronize", code::INVALID_HANDLE, "destroyed already or none".into()));
         }
+        state.calls.push(Call::SynchronizeEvent { event });
         Ok(())
     }
 

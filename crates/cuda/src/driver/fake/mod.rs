@@ -36,6 +36,8 @@ pub enum Call {
     Wait { stream: StreamHandle, event: EventHandle },
     /// The host waited for a stream.
     Synchronize { stream: StreamHandle },
+    /// The host waited for an event.
+    SynchronizeEvent { event: EventHandle },
     /// A graph was queued; its launches follow.
     LaunchGraph { graph: GraphHandle, stream: StreamHandle },
 }
