@@ -34,7 +34,8 @@ enum Task {
     /// Exits with 1 where one does not compile, spills though it must not, or is not recorded
     Kernels(kernels::Kernels),
     /// The kernels' text changed mechanically (each barrier dropped, each comparison flipped, each loop cut short), one place at a time, and run on
-    /// the CPU; what no run shows is listed in `crates/emulated/survivors.csv`
+    /// the CPU; what no run shows is listed in `crates/emulated/survivors.tsv`, with the reason.
+    /// Exits with 1 where one has none
     Mutants(mutants::Mutants),
     /// The reading of `.npy` and `.npz` files under libFuzzer. Exits with 77 where there is no nightly toolchain with cargo-fuzz
     Fuzz(fuzz::Fuzz),

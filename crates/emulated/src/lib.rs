@@ -27,7 +27,7 @@
 //! | `stand_in/` | CUDA C++ for the host compiler; what its instrumentation calls |
 //! | `module.rs` | a compiled kernel, loaded: entries, shared arrays, source lines |
 //! | `driver.rs`, `emulation.rs` | the driver's calls; what the device holds, and how it does its work |
-//! | `block.rs`, `meeting.rs` | a block of threads as fibres; what they do together |
+//! | `block.rs`, `block/` | a block of threads as fibres; what they do together, and to memory |
 //! | `shadow.rs` | what is remembered of every word of memory, and the faults that show from it |
 //! | `hooks.rs` | the functions that compiled kernels call |
 //! | `trial.rs` | a small problem through one step of the kernels, and all that it leaves |
@@ -39,7 +39,6 @@ mod driver;
 mod emulation;
 mod fault;
 mod hooks;
-mod meeting;
 mod memory;
 mod module;
 mod shadow;
@@ -119,10 +118,10 @@ impl Emulated {
         })?;
         let name = format!("{}, emulated", limits.name);
         let limits = Limits { name, memory_bytes: self.memory_bytes, ..limits };
-        let planted = !self.edits.is_empty();
-        let compiler = HostCompiler::find(self.checks, self.edits)?;
-        let disk = Environment::read().cache.filter(|_| !planted).map_or_else(DiskCache::off, DiskCache::at);
+        let kept = Environment::read().cache.map_or_else(DiskCache::off, DiskCache::at);
+        let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks));
-        Cuda::on(&Device::with(driver, 0, Arc::new(compiler), disk)?)
+        // The compiler keeps what is whole; the device's own cache would keep planted faults too.
+        Cuda::on(&Device::with(driver, 0, Arc::new(compiler), DiskCache::off())?)
     }
 }

@@ -18,7 +18,7 @@ const NUMBERED: [&str; 3] = [
 ];
 
 fn every_plan_gives_the_planners_bits(scalar: ScalarKind, architecture: &str, order: usize, rows_first: bool) {
-    let Some(planner) = open(Emulated::new("sm_80")) else { return };
+    let Some(planner) = open(Emulated::new("sm_90")) else { return };
     for step in [Step::Factorize, Step::Invert] {
         let trial = Trial { scalar, order, plan: "left-looking", step, rows_first };
         let expected = trial.run(&planner, &planner).unwrap();
@@ -53,12 +53,12 @@ fn every_plan_gives_the_planners_bits_c64() {
 
 #[test]
 fn the_order_of_turns_changes_no_bit() {
-    let Some(ascending) = open(Emulated::new("sm_80")) else { return };
+    let Some(ascending) = open(Emulated::new("sm_90")) else { return };
     for step in [Step::All, Step::Solve(Transpose::None)] {
         let trial = Trial { scalar: ScalarKind::F64, order: 40, plan: "left-looking", step, rows_first: true };
         let expected = trial.run(&ascending, &ascending).unwrap();
         for seed in 1..20 {
-            let permuted = Emulated::new("sm_80").seed(seed).open().unwrap();
+            let permuted = Emulated::new("sm_90").seed(seed).open().unwrap();
             assert!(trial.run(&permuted, &ascending).unwrap() == expected, "{step:?}, seed {seed}");
         }
     }

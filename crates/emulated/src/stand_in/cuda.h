@@ -42,6 +42,9 @@ struct Emulator {
     unsigned int (*barrier)(unsigned int meeting, unsigned int vote, void* caller);
     void (*access)(const void* address, unsigned long bytes, unsigned int access, void* caller);
     void (*undefined)(const char* what, unsigned int line, const char* file, void* caller);
+    void (*copy)(void* to, const void* from, unsigned long bytes, void* caller);
+    void (*commit)();
+    void (*wait)(unsigned int pending, void* caller);
 };
 
 static const Emulator* attached;
