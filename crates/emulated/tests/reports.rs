@@ -45,6 +45,9 @@ extern "C" __global__ void two_exchanges(float* x, unsigned int n) {
 extern "C" __global__ void undefined(float* x, unsigned int n) {
     x[threadIdx.x] = 1 << (threadIdx.x + n);
 }
+extern "C" __global__ void misaligned(float* x, unsigned int n) {
+    if (threadIdx.x == 7) *reinterpret_cast<double*>(x + 1) = 1.0;
+}
 extern "C" __global__ void endless(float* x, unsigned int n) {
     while (true) *reinterpret_cast<volatile float*>(x + threadIdx.x + blockDim.x * blockIdx.x) = 1.0f;
 }
@@ -103,6 +106,7 @@ fn every_fault_is_reported_with_kernel_block_thread_and_line() {
             "undefined",
             "undefined behaviour: block 0, thread 0 a shift is by too much, or of a negative number at faults.cu:31",
         ),
+        ("misaligned", "undefined behaviour: block 0, thread 7 an address is misaligned at faults.cu:34"),
         ("endless", "does not end"),
     ] {
         let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };

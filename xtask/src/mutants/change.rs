@@ -28,17 +28,22 @@ pub(super) fn files() -> Result<BTreeMap<&'static str, &'static str>, batchla::E
     Ok(files)
 }
 
-/// What one line may become: without its barrier, with a comparison flipped, with a loop one shorter.
+/// What one line may become: without its barrier or its wait, with a comparison flipped, with a loop one shorter.
 fn changes(line: &str) -> Vec<String> {
     let code = line.split("//").next().unwrap_or_default();
     let mut all = Vec::new();
     if code.trim_start().starts_with('#') || code.contains("static_assert") || code.contains("template") {
         return all;
     }
-    for barrier in ["team_sync();", "__syncthreads();", "__syncwarp();", "Lanes::sync();", "wait_copies<0>();"] {
+    for barrier in ["team_sync();", "__syncthreads();", "__syncwarp();", "Lanes::sync();"] {
         if code.contains(barrier) {
             all.push(line.replacen(barrier, ";", 1));
         }
+    }
+    if let Some((before, wait)) = code.split_once("wait_copies<")
+        && let Some((_, after)) = wait.split_once(">();")
+    {
+        all.push(format!("{before};{after}"));
     }
     let flips = [("<", "<="), ("<=", "<"), (">", ">="), (">=", ">"), ("==", "!="), ("!=", "==")];
     for (from, to) in flips {
