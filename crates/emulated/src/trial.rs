@@ -36,7 +36,7 @@ pub struct Trial {
     pub plan: &'static str,
     /// What is run.
     pub step: Step,
-    /// Whether results lie rows first.
+    /// Whether matrices and results lie rows first.
     pub rows_first: bool,
 }
 
@@ -118,9 +118,10 @@ impl Trial {
 
     /// What is prepared, one after the other.
     fn problems<T: Scalar>(&self) -> Result<Vec<Problem>, Error> {
+        // Factors are those of a trial that lies columns first.
         let a = BatchLayout::column_major(BATCH, self.order, self.order)?;
         let (out, factors) = (self.layout(self.order)?, SourceKind::Factors);
-        let factorize = || Problem::factorize::<T>(SourceKind::Matrix, a, out);
+        let factorize = || Problem::factorize::<T>(SourceKind::Matrix, out, out);
         Ok(match self.step {
             Step::Factorize => vec![factorize()?],
             Step::Invert => vec![Problem::invert::<T>(factors, a, out)?],
@@ -130,7 +131,7 @@ impl Trial {
             }
             Step::Determinant => vec![Problem::determinant::<T>(factors, a)?],
             Step::All => {
-                vec![factorize()?, Problem::invert::<T>(SourceKind::Matrix, a, out)?.with_extras(extras())?]
+                vec![factorize()?, Problem::invert::<T>(SourceKind::Matrix, out, out)?.with_extras(extras())?]
             }
         })
     }
@@ -141,7 +142,7 @@ impl Trial {
     }
 
     fn run_in<T: Scalar>(&self, gpu: &Cuda, sound: &Cuda) -> Result<Left, Error> {
-        let host = matrices::<T>(self.order)?;
+        let host = matrices::<T>(self.order)?.to_layout(self.layout(self.order)?)?;
         let mut left = Vec::new();
         if matches!(self.step, Step::Factorize | Step::All) {
             let (lu, pivots, outcomes) = self.factorize(gpu, &host)?;
