@@ -8,10 +8,9 @@ use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use change::Mutant;
 
@@ -39,25 +38,15 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 
 /// Where survivors are listed: file, what the line was, what it became, and why nothing shows it.
 const SURVIVORS: &str = "crates/emulated/survivors.tsv";
-/// How long a mutant may take; one that never ends is shown by that.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Seconds of processor time that a mutant may take; one that never ends is shown by that.
+const PATIENCE: u32 = 120;
 
 /// What shows a mutant, found by a process of its own: some changes never end.
 fn shown_apart(index: usize) -> Result<Option<String>, Box<dyn Error>> {
-    let mut command = Command::new(env::current_exe()?);
-    command.args(["mutants", "--one", &index.to_string()]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let (mut child, start) = (command.spawn()?, Instant::now());
-    while child.try_wait()?.is_none() {
-        if start.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            return Ok(Some("does not end".to_owned()));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output()?;
+    let script = format!("ulimit -t {PATIENCE}; exec \"$0\" mutants --one {index}");
+    let output = Command::new("sh").args(["-c", &script]).arg(env::current_exe()?).output()?;
     if !output.status.success() {
-        return Ok(Some("the process ends".to_owned()));
+        return Ok(Some("the end of its process".to_owned()));
     }
     Ok(String::from_utf8(output.stdout)?.trim().strip_prefix("shown by ").map(str::to_owned))
 }
@@ -81,20 +70,8 @@ fn listed(root: &Path) -> Result<BTreeMap<Key, String>, Box<dyn Error>> {
     .collect()
 }
 
-pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Error>> {
-    let all = change::mutants()?;
-    if let Some(one) = options.one {
-        match trials::shown(all.get(one).ok_or("there is no such mutant")?)? {
-            Some(what) => println!("shown by {what}"),
-            None => println!("survives"),
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
-    let (k, n) = options.shard;
-    let named = |file: &str, names: &[String]| names.iter().any(|name| name == file);
-    let wanted = |file: &str| (options.files.is_empty() || named(file, &options.files)) && !named(file, &options.but);
-    let chosen: Vec<usize> = (0..all.len()).filter(|&at| wanted(all[at].file) && at % n == k).collect();
-    println!("{} of {} mutants", chosen.len(), all.len());
+/// What shows each of some mutants, as many at a time as there are cores.
+fn shown_of(all: &[Mutant], chosen: &[usize]) -> Result<BTreeMap<usize, Option<String>>, Box<dyn Error>> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| -> Result<(), String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -110,23 +87,44 @@ pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Er
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a worker ended early".to_owned())?)
     })?;
-    let found = found.into_inner()?;
-    let mut by = BTreeMap::<&str, usize>::new();
-    found.values().for_each(|shown| *by.entry(shown.as_deref().unwrap_or("nothing")).or_default() += 1);
-    by.iter().for_each(|(what, count)| println!("{count:5} shown by {what}"));
-    // Those of other files and parts stay listed as they are; reasons that were given stay.
-    let mut survivors = listed(root)?;
-    let known = survivors.clone();
-    survivors.retain(|kept, _| all.iter().any(|mutant| key(mutant) == *kept));
-    // Lines that are the same are one row: listed as long as one of them survives.
-    found.keys().for_each(|&index| drop(survivors.remove(&key(&all[index]))));
-    for (&index, _) in found.iter().filter(|(_, shown)| shown.is_none()) {
-        let key = key(&all[index]);
-        let why = known.get(&key).cloned().unwrap_or_default();
-        survivors.insert(key, why);
+    Ok(found.into_inner()?)
+}
+
+pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Error>> {
+    let all = change::mutants()?;
+    if let Some(one) = options.one {
+        match trials::shown(all.get(one).ok_or("there is no such mutant")?)? {
+            Some(what) => println!("shown by {what}"),
+            None => println!("survives"),
+        }
+        return Ok(ExitCode::SUCCESS);
     }
-    let rows = survivors.iter().map(|([file, was, now], why)| format!("{file}\t{was}\t{now}\t{why}\n"));
-    fs::write(root.join(SURVIVORS), "file\twas\tnow\twhy\n".to_owned() + &rows.collect::<String>())?;
+    let (k, n) = options.shard;
+    let named = |file: &str, names: &[String]| names.iter().any(|name| name == file);
+    let wanted = |file: &str| (options.files.is_empty() || named(file, &options.files)) && !named(file, &options.but);
+    let chosen: Vec<usize> = (0..all.len()).filter(|&at| wanted(all[at].file) && at % n == k).collect();
+    println!("{} of {} mutants", chosen.len(), all.len());
+    let mut by = BTreeMap::<String, usize>::new();
+    let mut survivors = listed(root)?;
+    survivors.retain(|kept, _| all.iter().any(|mutant| key(mutant) == *kept));
+    // Saved file by file: what was found stays found.
+    for of_file in chosen.chunk_by(|&one, &next| all[one].file == all[next].file) {
+        let found = shown_of(&all, of_file)?;
+        let known = survivors.clone();
+        // Lines that are the same are one row: listed as long as one of them survives.
+        found.keys().for_each(|&index| drop(survivors.remove(&key(&all[index]))));
+        for (index, shown) in found {
+            if shown.is_none() {
+                let key = key(&all[index]);
+                let why = known.get(&key).cloned().unwrap_or_default();
+                survivors.insert(key, why);
+            }
+            *by.entry(shown.unwrap_or_else(|| "nothing".to_owned())).or_default() += 1;
+        }
+        let rows = survivors.iter().map(|([file, was, now], why)| format!("{file}\t{was}\t{now}\t{why}\n"));
+        fs::write(root.join(SURVIVORS), "file\twas\tnow\twhy\n".to_owned() + &rows.collect::<String>())?;
+    }
+    by.iter().for_each(|(what, count)| println!("{count:5} shown by {what}"));
     let unexplained = survivors.values().filter(|why| why.is_empty()).count();
     println!("{SURVIVORS}: {} survive, {unexplained} of them without a reason", survivors.len());
     Ok(if unexplained == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

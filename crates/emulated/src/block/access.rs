@@ -13,7 +13,7 @@ use crate::memory::WORD;
 use crate::shadow::{Now, Trouble};
 
 /// Watched accesses of a block, after which it is taken to be endless.
-const ENDLESS: u64 = 1 << 28;
+const ENDLESS: u64 = 1 << 26;
 
 /// A copy from global to shared memory that has begun.
 #[derive(Clone, Copy, Debug)]
