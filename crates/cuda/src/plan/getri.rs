@@ -92,6 +92,7 @@ impl GetriPlan {
     }
 
     /// Blocks of columns.
+    #[cfg(feature = "driver")]
     pub(crate) fn block_columns(&self, order: usize) -> usize {
         order.div_ceil(self.block)
     }
