@@ -39,7 +39,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 /// Where survivors are listed: file, what the line was, what it became, and why nothing shows it.
 const SURVIVORS: &str = "crates/emulated/survivors.tsv";
 /// Seconds of processor time that a mutant may take; one that never ends is shown by that.
-const PATIENCE: u32 = 120;
+const PATIENCE: u32 = 40;
 
 /// What shows a mutant, found by a process of its own: some changes never end.
 fn shown_apart(index: usize) -> Result<Option<String>, Box<dyn Error>> {

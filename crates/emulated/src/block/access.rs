@@ -43,9 +43,6 @@ impl Copies {
 
     /// What goes to where an access goes.
     fn look(&self, address: usize, bytes: usize, access: Access) -> Result<(), Trouble> {
-        if self.under_way.is_empty() {
-            return Ok(());
-        }
         let Some(&(thread, at)) = words(address, bytes).find_map(|word| self.under_way.get(&word)) else {
             return Ok(());
         };
@@ -83,7 +80,9 @@ impl Block {
         if self.stacks[thread as usize].contains(&address) {
             return Ok(());
         }
-        self.copies.look(address, bytes, access)?;
+        if !self.copies.under_way.is_empty() {
+            self.copies.look(address, bytes, access)?;
+        }
         let synchronized = self.warps[(thread / WARP) as usize].synchronized;
         shadow.access(Now { thread, synchronized, at }, address, bytes, access)
     }
