@@ -29,15 +29,14 @@ const SUBSET: [(ScalarKind, &str, usize, bool); 4] = [
     (ScalarKind::C64, "sm_70", 33, false),
 ];
 
-/// The runs of a type: what all plans do of their own by every plan, the other steps by the planner's.
+/// The runs of a type: all that inverts by every plan, from matrices and from factors; the other steps by the planner's.
 fn trials(scalar: ScalarKind) -> Vec<(&'static str, Trial)> {
     let (_, architecture, order, rows_first) = SUBSET.into_iter().find(|row| row.0 == scalar).unwrap();
     let trial = |plan, step| (architecture, Trial { scalar, order, plan, step, rows_first });
     let plans = || CudaPlan::NAMES.into_iter().chain(NUMBERED);
-    let own = [Step::Factorize, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
+    let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
     let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
-    let others = others.map(|step| trial("left-looking", step));
-    own.chain(others).chain(["left-looking", "resident"].map(|plan| trial(plan, Step::All))).collect()
+    own.chain(others.map(|step| trial("left-looking", step))).collect()
 }
 
 fn every_plan_gives_the_planners_bits(scalar: ScalarKind) {

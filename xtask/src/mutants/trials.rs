@@ -40,6 +40,8 @@ pub(super) const TRIALS: &[(&str, Trial)] = &[
     ("sm_90", trial(F64, 33, "multi-kernel-batched:width=8", Step::Factorize, true)),
     ("sm_70", trial(F64, 33, "multi-kernel:width=8", Step::Factorize, false)),
     ("sm_90", trial(C64, 35, "left-looking", Step::All, false)),
+    ("sm_90", trial(F64, 7, "left-looking", Step::All, false)),
+    ("sm_90", trial(F64, 33, "interchange-serial", Step::All, true)),
 ];
 
 /// Whether a run compiles a file.
