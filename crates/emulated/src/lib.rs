@@ -71,13 +71,21 @@ pub struct Emulated {
     checks: Checks,
     edits: Vec<Edit>,
     memory_bytes: u64,
+    largest_grid: u32,
 }
 
 impl Emulated {
     /// A GPU of an architecture, for example `sm_70`: see [`Limits::preset`].
     pub fn new(architecture: &str) -> Self {
         let memory_bytes = 8 << 30;
-        Self { architecture: architecture.to_owned(), seed: 0, checks: Checks::None, edits: Vec::new(), memory_bytes }
+        Self {
+            architecture: architecture.to_owned(),
+            seed: 0,
+            checks: Checks::None,
+            edits: Vec::new(),
+            memory_bytes,
+            largest_grid: u32::MAX,
+        }
     }
 
     /// Permutes the order in which the threads of a block, and the blocks of a launch, take turns. Nothing may come of it.
@@ -96,6 +104,13 @@ impl Emulated {
     #[must_use]
     pub fn memory_bytes(self, memory_bytes: u64) -> Self {
         Self { memory_bytes, ..self }
+    }
+
+    /// Runs launches by so many blocks at most, each of which then takes several matrices, as in batches beyond what a grid has. Nothing may
+    /// come of it.
+    #[must_use]
+    pub fn largest_grid(self, blocks: u32) -> Self {
+        Self { largest_grid: blocks.max(1), ..self }
     }
 
     /// Plants a fault: in the kernel text `file`, what stands there exactly once becomes something else. Compiling fails where it does not.
@@ -120,7 +135,7 @@ impl Emulated {
         let limits = Limits { name, memory_bytes: self.memory_bytes, ..limits };
         let kept = Environment::read().cache.map_or_else(DiskCache::off, DiskCache::at);
         let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
-        let driver = Arc::new(Emulation::new(limits, self.seed, self.checks));
+        let driver = Arc::new(Emulation::new(limits, self.seed, self.checks, self.largest_grid));
         // The compiler keeps what is whole; the device's own cache would keep planted faults too.
         Cuda::on(&Device::with(driver, 0, Arc::new(compiler), DiskCache::off())?)
     }

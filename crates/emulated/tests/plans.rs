@@ -13,12 +13,13 @@ use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
-/// What is between the families of plans: panels that end within a pack, rows by twos.
-const NUMBERED: [&str; 4] = [
+/// What is between the families of plans: panels that end within a pack, rows by twos, threads that take more rows than one.
+const NUMBERED: [&str; 5] = [
     "resident:panel=4,rows=2",
     "left-looking:panel=5,inverse-block=3",
     "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
     "left-looking:stages=2",
+    "timely:inverse-threads=32,inverse-block=5",
 ];
 
 /// What is tried with each type: the architecture, the order, whether results lie rows first.
@@ -46,7 +47,8 @@ fn every_plan_gives_the_planners_bits(scalar: ScalarKind) {
         if expected.as_ref().is_none_or(|(step, _)| *step != trial.step) {
             expected = Some((trial.step, Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap()));
         }
-        let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All)).unwrap();
+        // Two blocks, so that each goes on to other matrices.
+        let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All).largest_grid(2)).unwrap();
         let left = trial.run(&watched, &planner).unwrap_or_else(|error| panic!("{trial:?} on {architecture}: {error}"));
         assert!(expected.as_ref().is_some_and(|expected| left == expected.1), "{trial:?} on {architecture}");
     }

@@ -41,6 +41,7 @@ pub(super) const TRIALS: &[(&str, Trial)] = &[
     ("sm_70", trial(F64, 33, "multi-kernel:width=8", Step::Factorize, false)),
     ("sm_90", trial(C64, 35, "left-looking", Step::All, false)),
     ("sm_90", trial(F64, 7, "left-looking", Step::All, false)),
+    ("sm_90", trial(F64, 70, "timely:inverse-threads=32,inverse-block=5", Step::Invert, false)),
     ("sm_90", trial(F64, 33, "interchange-serial", Step::All, true)),
 ];
 
@@ -77,14 +78,15 @@ fn words(error: &Error) -> String {
 /// What shows a mutant; nothing where no run does.
 pub(super) fn shown(mutant: &Mutant) -> Result<Option<String>, Error> {
     let planted = |architecture: &str, seed| {
-        Emulated::new(architecture).seed(seed).checks(Checks::All).edit(mutant.file, mutant.text, &mutant.changed)
+        let emulated = Emulated::new(architecture).seed(seed).checks(Checks::All);
+        emulated.edit(mutant.file, mutant.text, &mutant.changed)
     };
     let sound = Emulated::new("sm_90").open()?;
     for (architecture, trial) in TRIALS {
         if !reaches(architecture, trial, mutant.file)? {
             continue;
         }
-        match trial.run(&planted(architecture, 3).open()?, &sound) {
+        match trial.run(&planted(architecture, 3).largest_grid(2).open()?, &sound) {
             Err(error) => return Ok(Some(words(&error))),
             Ok(left) if left != trial.run(&sound, &sound)? => return Ok(Some("results".to_owned())),
             Ok(_) => {}
