@@ -23,6 +23,9 @@ pub(crate) struct Mutants {
     /// All but those of these files
     #[arg(long = "but", value_name = "FILE")]
     but: Vec<String>,
+    /// Only those that are listed as survivors
+    #[arg(long)]
+    survivors: bool,
     /// Only the K-th of N parts
     #[arg(long, value_name = "K/N", value_parser = shard, default_value = "0/1")]
     shard: (usize, usize),
@@ -102,16 +105,17 @@ pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Er
     let (k, n) = options.shard;
     let named = |file: &str, names: &[String]| names.iter().any(|name| name == file);
     let wanted = |file: &str| (options.files.is_empty() || named(file, &options.files)) && !named(file, &options.but);
-    let chosen: Vec<usize> = (0..all.len()).filter(|&at| wanted(all[at].file) && at % n == k).collect();
+    let mut survivors = listed(root)?;
+    let again = |mutant: &Mutant| !options.survivors || survivors.contains_key(&key(mutant));
+    let chosen: Vec<usize> =
+        (0..all.len()).filter(|&at| wanted(all[at].file) && again(&all[at]) && at % n == k).collect();
     println!("{} of {} mutants", chosen.len(), all.len());
     let mut by = BTreeMap::<String, usize>::new();
-    let mut survivors = listed(root)?;
     survivors.retain(|kept, _| all.iter().any(|mutant| key(mutant) == *kept));
     // Saved file by file: what was found stays found.
     for of_file in chosen.chunk_by(|&one, &next| all[one].file == all[next].file) {
         let found = shown_of(&all, of_file)?;
         let known = survivors.clone();
-        // Lines that are the same are one row: listed as long as one of them survives.
         found.keys().for_each(|&index| drop(survivors.remove(&key(&all[index]))));
         for (index, shown) in found {
             if shown.is_none() {

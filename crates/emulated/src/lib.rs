@@ -72,6 +72,7 @@ pub struct Emulated {
     edits: Vec<Edit>,
     memory_bytes: u64,
     largest_grid: u32,
+    shared_bytes: Option<u32>,
 }
 
 impl Emulated {
@@ -85,6 +86,7 @@ impl Emulated {
             edits: Vec::new(),
             memory_bytes,
             largest_grid: u32::MAX,
+            shared_bytes: None,
         }
     }
 
@@ -104,6 +106,13 @@ impl Emulated {
     #[must_use]
     pub fn memory_bytes(self, memory_bytes: u64) -> Self {
         Self { memory_bytes, ..self }
+    }
+
+    /// Shared memory of a block, where it is not to be the architecture's: with little of it, what is shared goes by parts that else only large
+    /// orders have.
+    #[must_use]
+    pub fn shared_bytes(self, shared_bytes: u32) -> Self {
+        Self { shared_bytes: Some(shared_bytes), ..self }
     }
 
     /// Runs launches by so many blocks at most, each of which then takes several matrices, as in batches beyond what a grid has. Nothing may
@@ -132,7 +141,8 @@ impl Emulated {
             Error::new(ErrorKind::Argument, "open emulator", what)
         })?;
         let name = format!("{}, emulated", limits.name);
-        let limits = Limits { name, memory_bytes: self.memory_bytes, ..limits };
+        let shared_bytes_per_block = self.shared_bytes.unwrap_or(limits.shared_bytes_per_block);
+        let limits = Limits { name, memory_bytes: self.memory_bytes, shared_bytes_per_block, ..limits };
         let kept = Environment::read().cache.map_or_else(DiskCache::off, DiskCache::at);
         let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks, self.largest_grid));

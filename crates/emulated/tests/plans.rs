@@ -7,7 +7,7 @@ mod machine;
 use std::collections::BTreeSet;
 use std::fs;
 
-use batchla_core::{ScalarKind, Transpose};
+use batchla_core::{ErrorKind, ScalarKind, Transpose};
 use batchla_cuda::{CudaPlan, Specification};
 use batchla_emulated::{Checks, Emulated, Step, Trial};
 
@@ -157,6 +157,26 @@ fn the_order_of_turns_changes_no_bit() {
         for seed in 1..20 {
             let permuted = Emulated::new("sm_90").seed(seed).open().unwrap();
             assert!(trial.run(&permuted, &ascending).unwrap() == expected, "{step:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_triangle_that_shared_memory_cannot_hold_goes_by_parts() {
+    let Some(planner) = open(Emulated::new("sm_90")) else { return };
+    for plan in ["left-looking", "timely", "left-looking:inverse-block=5,inverse-rows=2,inverse-threads=32"] {
+        let trial = Trial { scalar: ScalarKind::F64, order: 33, plan, step: Step::Invert, rows_first: false };
+        let expected = Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap();
+        // Of 33 lines there is room for 13, or 8: a block column's own; and then for fewer, which only timely correction cannot do with.
+        for shared_bytes in [1200, 800, 500] {
+            let tight = Emulated::new("sm_90").seed(2).checks(Checks::All).shared_bytes(shared_bytes);
+            match trial.run(&open(tight).unwrap(), &planner) {
+                Ok(left) => assert!(left == expected, "{plan}, {shared_bytes} bytes"),
+                Err(error) => assert!(
+                    (plan, shared_bytes, error.kind()) == ("timely", 500, ErrorKind::Unsupported),
+                    "{plan}, {shared_bytes} bytes: {error}"
+                ),
+            }
         }
     }
 }

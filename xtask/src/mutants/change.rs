@@ -63,10 +63,16 @@ pub(super) fn mutants() -> Result<Vec<Mutant>, batchla::Error> {
     let mut all = Vec::new();
     for (file, text) in files()? {
         for (number, line) in text.lines().enumerate() {
+            // Lines that are the same are told apart by their number among them.
+            let same = |other: &&str| other.trim() == line.trim();
+            let which = match (text.lines().filter(same).count(), text.lines().take(number + 1).filter(same).count()) {
+                (1, _) => String::new(),
+                (all, which) => format!("  // {which} of {all}"),
+            };
             for now in changes(line) {
                 let lines = text.lines().enumerate().map(|(at, line)| if at == number { &now } else { line });
                 let changed = lines.map(|line| format!("{line}\n")).collect();
-                let (was, now) = (line.trim().to_owned(), now.trim().to_owned());
+                let (was, now) = (line.trim().to_owned() + &which, now.trim().to_owned());
                 all.push(Mutant { file, line: number + 1, was, now, text, changed });
             }
         }

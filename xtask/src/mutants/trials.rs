@@ -45,6 +45,12 @@ pub(super) const TRIALS: &[(&str, Trial)] = &[
     ("sm_90", trial(F64, 33, "interchange-serial", Step::All, true)),
 ];
 
+/// The same with so little shared memory that a triangle goes by parts: bytes, and what is run.
+const TIGHT: &[(u32, Trial)] = &[
+    (1200, trial(F64, 33, "left-looking", Step::Invert, false)),
+    (800, trial(F64, 33, "timely", Step::Invert, false)),
+];
+
 /// Whether a run compiles a file.
 fn reaches(architecture: &str, trial: &Trial, file: &str) -> Result<bool, Error> {
     let kernels = trial.kernels(architecture)?;
@@ -82,11 +88,14 @@ pub(super) fn shown(mutant: &Mutant) -> Result<Option<String>, Error> {
         emulated.edit(mutant.file, mutant.text, &mutant.changed)
     };
     let sound = Emulated::new("sm_90").open()?;
-    for (architecture, trial) in TRIALS {
+    let roomy =
+        TRIALS.iter().map(|(architecture, trial)| (*architecture, trial, planted(architecture, 3).largest_grid(2)));
+    let tight = TIGHT.iter().map(|(bytes, trial)| ("sm_90", trial, planted("sm_90", 3).shared_bytes(*bytes)));
+    for (architecture, trial, emulated) in roomy.chain(tight) {
         if !reaches(architecture, trial, mutant.file)? {
             continue;
         }
-        match trial.run(&planted(architecture, 3).largest_grid(2).open()?, &sound) {
+        match trial.run(&emulated.open()?, &sound) {
             Err(error) => return Ok(Some(words(&error))),
             Ok(left) if left != trial.run(&sound, &sound)? => return Ok(Some("results".to_owned())),
             Ok(_) => {}
