@@ -41,6 +41,7 @@ pub(super) const TRIALS: &[(&str, Trial)] = &[
     ("sm_70", trial(F64, 33, "multi-kernel:width=8", Step::Factorize, false)),
     ("sm_90", trial(C64, 35, "left-looking", Step::All, false)),
     ("sm_90", trial(F64, 7, "left-looking", Step::All, false)),
+    ("sm_90", trial(F64, 9, "left-looking:panel=1,inverse-block=1", Step::All, false)),
     ("sm_90", trial(F64, 70, "timely:inverse-threads=32,inverse-block=5", Step::Invert, false)),
     ("sm_90", trial(F64, 33, "interchange-serial", Step::All, true)),
 ];
