@@ -5,6 +5,7 @@ mod bundle;
 mod emulated;
 mod fuzz;
 mod kernels;
+mod miri;
 mod mutants;
 #[path = "../../benches/receipt.rs"]
 mod receipt;
@@ -34,8 +35,11 @@ enum Task {
     /// Exits with 1 where one does not compile, spills though it must not, or is not recorded
     Kernels(kernels::Kernels),
     /// The kernels' text changed mechanically (each barrier dropped, each comparison flipped, each loop cut short), one place at a time, and run on
-    /// the CPU; what no run shows is listed in `crates/emulated/survivors.csv`
+    /// the CPU; what no run shows is listed in `crates/emulated/survivors.tsv`, with the reason.
+    /// Exits with 1 where one has none
     Mutants(mutants::Mutants),
+    /// What reaches memory by pointers, under Miri. Exits with 77 where there is no nightly toolchain with it
+    Miri,
     /// The reading of `.npy` and `.npz` files under libFuzzer. Exits with 77 where there is no nightly toolchain with cargo-fuzz
     Fuzz(fuzz::Fuzz),
     /// A file larger than the memory it gets, inverted from disk to disk by the program with and without a bound, and by NumPy.
@@ -52,6 +56,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         Task::GpuBundle(options) => bundle::run(root, &options),
         Task::Kernels(options) => kernels::run(root, &options),
         Task::Mutants(options) => mutants::run(root, &options),
+        Task::Miri => miri::run(root),
         Task::Fuzz(options) => fuzz::run(root, &options),
         Task::Streaming(options) => streaming::run(root, &options),
     }

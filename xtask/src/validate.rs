@@ -67,6 +67,7 @@ fn steps(root: &Path) -> io::Result<Vec<Step>> {
         clippy("everything", "--workspace --all-targets --all-features"),
         clippy("core without features", "--package batchla-core --no-default-features"),
         clippy("core with all features", "--package batchla-core --all-features"),
+        clippy("the CUDA backend's plans without its driver", "--package batchla-cuda --no-default-features"),
         clippy("the facade without features", "--package batchla --no-default-features"),
         clippy("the facade by default", "--package batchla"),
         Step::new("tests", "test --quiet --workspace --all-features", "repair what the test names"),

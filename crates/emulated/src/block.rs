@@ -1,5 +1,8 @@
 //! One block of threads, run by one thread of the operating system: each is a fibre that goes on until it must wait for others.
 
+mod access;
+mod meeting;
+
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -10,17 +13,15 @@ use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::fault::{Fault, Kind};
-use crate::hooks::{Access, Exchanged, Here, while_running};
-use crate::meeting::{MEETINGS, Meeting, SYNC_WARP, Warp};
+use crate::hooks::{Here, while_running};
 use crate::module::Entry;
-use crate::shadow::{Now, Shadow};
+use crate::shadow::Shadow;
+use access::Copies;
+use meeting::{Meeting, Warp};
 
 const WARP: u32 = 32;
 /// Bytes of a fibre's stack. Only what is used of it takes memory.
 const STACK: usize = 256 << 10;
-
-/// Watched accesses of a block, after which it is taken to be endless.
-const ENDLESS: u64 = 1 << 28;
 
 type Fibre = Coroutine<(), (), (), DefaultStack>;
 
@@ -39,6 +40,7 @@ pub(crate) struct Block {
     order: Option<fastrand::Rng>,
     shadow: Option<Shadow>,
     accesses: u64,
+    copies: Copies,
     fault: Option<Fault>,
 }
 
@@ -75,6 +77,7 @@ impl Block {
             order: (seed != 0).then(|| fastrand::Rng::with_seed(seed)),
             shadow,
             accesses: 0,
+            copies: Copies::default(),
             fault: None,
         }
     }
@@ -95,6 +98,7 @@ impl Block {
         self.waiting = vec![None; threads as usize];
         self.barrier = Meeting::default();
         self.accesses = 0;
+        self.copies = Copies::new(threads);
         self.warps = (0..threads.div_ceil(WARP)).map(|_| Warp::default()).collect();
         if let Some(shadow) = &mut self.shadow {
             shadow.begin_block();
@@ -163,151 +167,9 @@ impl Block {
         Fault { kind, what, block: self.here.block, thread: self.here.thread, at, other }
     }
 
-    /// Why nobody can go on.
-    fn stuck(&mut self, ended: usize) -> Fault {
-        let threads = self.here.threads;
-        let waiting = |found: &dyn Fn(u32) -> bool| {
-            let all = self.waiting.iter().enumerate();
-            all.filter_map(|(thread, at)| at.map(|(kind, at)| (thread as u32, kind, at)))
-                .find(|(_, kind, _)| found(*kind))
-        };
-        // Lanes that wait for lanes of their warp come first: a barrier is then missed because of them.
-        let in_warp = waiting(&|kind| kind < 7);
-        let Some((thread, kind, at)) = in_warp.or_else(|| waiting(&|_| true)) else {
-            return self.fault(Kind::Barrier, "never goes on".to_owned(), 0, None);
-        };
-        let name = MEETINGS[kind as usize];
-        let elsewhere = self
-            .waiting
-            .iter()
-            .enumerate()
-            .find_map(|(other, waits)| waits.filter(|waits| *waits != (kind, at)).map(|waits| (other, waits)));
-        let other =
-            elsewhere.map(|(other, (kind, at))| (format!("thread {other} waits in {}", MEETINGS[kind as usize]), at));
-        let (fault, there, of) = if in_warp.is_some() {
-            let first = thread / WARP * WARP;
-            let lanes = &self.waiting[first as usize..(first + WARP).min(threads) as usize];
-            (Kind::Exchange, lanes.iter().filter(|waits| **waits == Some((kind, at))).count(), "lanes of its warp")
-        } else {
-            (Kind::Barrier, self.waiting.iter().filter(|waits| waits.is_some()).count(), "threads of its block")
-        };
-        let what = format!("waits in {name}, where {there} {of} are; {ended} of {threads} threads have ended");
-        self.here.thread = thread;
-        self.fault(fault, what, at, other)
-    }
-
-    /// Adds the running thread to a meeting. True where it is the last that was waited for.
-    fn arrive(&mut self, warp: Option<(usize, usize)>, kind: u32, at: usize, value: u64) -> bool {
-        let thread = self.here.thread;
-        let meeting = match warp {
-            Some((warp, meeting)) => &mut *self.warps[warp].meetings[meeting],
-            None => &mut self.barrier,
-        };
-        if !meeting.arrived.is_empty() && meeting.kind != kind {
-            let (first, name, other) = (meeting.arrived[0], MEETINGS[meeting.kind as usize], meeting.at);
-            let fault = if warp.is_some() { Kind::Exchange } else { Kind::Barrier };
-            let what = format!("comes to {}", MEETINGS[kind as usize]);
-            self.fault = Some(self.fault(fault, what, at, Some((format!("thread {first} waits in {name}"), other))));
-            return false;
-        }
-        let expected = match warp {
-            Some(_) => meeting.lanes.count_ones(),
-            None => self.here.threads,
-        };
-        self.waiting[thread as usize] = Some((kind, at));
-        meeting.join(thread, thread % WARP, kind, at, value, expected)
-    }
-
-    /// Waits for lanes of the warp, and gives what each brought.
-    ///
-    /// # Safety
-    /// Called on a fibre of this block, of which nothing is borrowed.
-    pub(crate) unsafe fn exchange(block: *mut Self, kind: u32, lanes: u32, value: u64, at: usize) -> *const Exchanged {
-        // SAFETY: the caller's promise; the borrow ends before the fibre waits.
-        let given = unsafe { (*block).join_lanes(kind, lanes, value, at) };
-        // SAFETY: as above.
-        unsafe { Self::wait(block) };
-        given
-    }
-
-    fn join_lanes(&mut self, kind: u32, lanes: u32, value: u64, at: usize) -> *const Exchanged {
-        let (warp, lane) = ((self.here.thread / WARP) as usize, self.here.thread % WARP);
-        if lanes >> lane & 1 == 0 {
-            let what = format!("is not among the lanes {lanes:#x} of the {} that it calls", MEETINGS[kind as usize]);
-            self.fault = Some(self.fault(Kind::Exchange, what, at, None));
-            return ptr::null();
-        }
-        let meetings = &mut self.warps[warp].meetings;
-        let found = meetings.iter().position(|meeting| meeting.lanes == lanes);
-        let index = found.unwrap_or_else(|| {
-            meetings.push(Box::new(Meeting { lanes, ..Meeting::default() }));
-            meetings.len() - 1
-        });
-        if self.arrive(Some((warp, index)), kind, at, value) {
-            let meeting = &mut self.warps[warp].meetings[index];
-            meeting.given = meeting.brought;
-            let arrived = std::mem::take(&mut meeting.arrived);
-            // Only this one orders what lanes do to memory.
-            self.warps[warp].synchronized += u32::from(kind == SYNC_WARP);
-            self.release(arrived);
-        }
-        &raw const self.warps[warp].meetings[index].given
-    }
-
-    /// Waits for the block, and gives how many threads voted for.
-    ///
-    /// # Safety
-    /// As [`Block::exchange`].
-    pub(crate) unsafe fn barrier(block: *mut Self, kind: u32, vote: u32, at: usize) -> u32 {
-        // SAFETY: the caller's promise; the borrow ends before the fibre waits.
-        unsafe { (*block).join_block(kind, vote, at) };
-        // SAFETY: as above.
-        unsafe { Self::wait(block) };
-        // SAFETY: as above. A thread reads it before it can come to the next barrier, which is what changes it.
-        unsafe { (*block).barrier.voted }
-    }
-
-    fn join_block(&mut self, kind: u32, vote: u32, at: usize) {
-        if self.arrive(None, kind, at, u64::from(vote)) {
-            self.barrier.voted = self.barrier.votes;
-            let arrived = std::mem::take(&mut self.barrier.arrived);
-            if let Some(shadow) = &mut self.shadow {
-                shadow.pass_barrier();
-            }
-            self.release(arrived);
-        }
-    }
-
     unsafe fn wait(block: *mut Self) {
         // SAFETY: a yielder lives as long as its fibre, which is the running one.
         unsafe { (*(&(*block).yielders)[(*block).here.thread as usize]).suspend(()) };
-    }
-
-    /// Looks at an access to memory; a thread at fault never goes on.
-    ///
-    /// # Safety
-    /// As [`Block::exchange`].
-    pub(crate) unsafe fn access(block: *mut Self, address: usize, bytes: usize, access: Access, at: usize) {
-        // SAFETY: the caller's promise; the borrow ends before the fibre waits.
-        let found = unsafe { (*block).look(address, bytes, access, at) };
-        if let Err((kind, what, other)) = found {
-            // SAFETY: as above.
-            unsafe { Self::stop(block, kind, what, at, other) };
-        }
-    }
-
-    fn look(&mut self, address: usize, bytes: usize, access: Access, at: usize) -> Result<(), crate::shadow::Trouble> {
-        let thread = self.here.thread;
-        let Some(shadow) = &mut self.shadow else { return Ok(()) };
-        self.accesses += 1;
-        if self.accesses > ENDLESS {
-            return Err((Kind::Endless, format!("is at its block's access number {ENDLESS}"), None));
-        }
-        if self.stacks[thread as usize].contains(&address) {
-            return Ok(());
-        }
-        let synchronized = self.warps[(thread / WARP) as usize].synchronized;
-        shadow.access(Now { thread, synchronized, at }, address, bytes, access)
     }
 
     /// Ends the launch with a fault of the running thread.

@@ -21,6 +21,7 @@ pub(crate) struct Emulation {
     pub(crate) limits: Limits,
     seed: u64,
     checks: Checks,
+    largest_grid: u32,
     pub(crate) memory: Memory,
     state: Mutex<State>,
 }
@@ -93,8 +94,8 @@ impl State {
 }
 
 impl Emulation {
-    pub(crate) fn new(limits: Limits, seed: u64, checks: Checks) -> Self {
-        Self { limits, seed, checks, memory: Memory::default(), state: Mutex::default() }
+    pub(crate) fn new(limits: Limits, seed: u64, checks: Checks, largest_grid: u32) -> Self {
+        Self { limits, seed, checks, largest_grid, memory: Memory::default(), state: Mutex::default() }
     }
 
     /// What the device holds, unless it is lost.
@@ -172,7 +173,7 @@ impl Emulation {
         shared_bytes: u32,
         arguments: &Arguments,
     ) -> DriverResult<()> {
-        let module = &*function.module;
+        let (module, grid) = (&*function.module, grid.min(self.largest_grid));
         let shadow =
             (self.checks == Checks::All).then(|| Shadow::new(self.memory.snapshot(), module, shared_bytes as usize));
         let mut addresses: Vec<_> = arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();

@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Uninitialized,
     /// Two threads at one word, one of them writing, with nothing between that orders them.
     Race,
+    /// A touch of what a copy under way goes to.
+    Copy,
     /// A barrier that some threads of the block do not reach.
     Barrier,
     /// An exchange that some lanes of the warp do not reach, or reach elsewhere.
@@ -29,6 +31,7 @@ impl Kind {
             Self::OutOfBounds => "out of bounds",
             Self::Uninitialized => "uninitialised memory",
             Self::Race => "race",
+            Self::Copy => "copy under way",
             Self::Barrier => "barrier not reached by all",
             Self::Exchange => "divergent warp exchange",
             Self::Undefined => "undefined behaviour",

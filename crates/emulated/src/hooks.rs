@@ -35,10 +35,13 @@ pub(crate) struct Emulator {
     barrier: extern "C" fn(u32, u32, *const c_void) -> u32,
     access: extern "C" fn(*const c_void, usize, u32, *const c_void),
     undefined: extern "C" fn(*const c_char, u32, *const c_char, *const c_void),
+    copy: extern "C" fn(*const c_void, *const c_void, usize, *const c_void),
+    commit: extern "C" fn(),
+    wait: extern "C" fn(u32, *const c_void),
 }
 
 /// The one table.
-pub(crate) static EMULATOR: Emulator = Emulator { here, exchange, barrier, access, undefined };
+pub(crate) static EMULATOR: Emulator = Emulator { here, exchange, barrier, access, undefined, copy, commit, wait };
 
 /// What is done to memory, as the stand-in numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,4 +92,19 @@ extern "C" fn undefined(what: *const c_char, _line: u32, _file: *const c_char, c
     let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy().into_owned();
     // SAFETY: as above.
     unsafe { Block::stop(RUNNING.get(), Kind::Undefined, what, caller.addr(), None) }
+}
+
+extern "C" fn copy(to: *const c_void, from: *const c_void, bytes: usize, caller: *const c_void) {
+    // SAFETY: as above.
+    unsafe { Block::copy(RUNNING.get(), to.addr(), from.addr(), bytes, caller.addr()) }
+}
+
+extern "C" fn commit() {
+    // SAFETY: as above.
+    unsafe { (*RUNNING.get()).commit() }
+}
+
+extern "C" fn wait(pending: u32, caller: *const c_void) {
+    // SAFETY: as above.
+    unsafe { Block::finish_copies(RUNNING.get(), pending, caller.addr()) }
 }

@@ -27,7 +27,7 @@
 //! | `stand_in/` | CUDA C++ for the host compiler; what its instrumentation calls |
 //! | `module.rs` | a compiled kernel, loaded: entries, shared arrays, source lines |
 //! | `driver.rs`, `emulation.rs` | the driver's calls; what the device holds, and how it does its work |
-//! | `block.rs`, `meeting.rs` | a block of threads as fibres; what they do together |
+//! | `block.rs`, `block/` | a block of threads as fibres; what they do together, and to memory |
 //! | `shadow.rs` | what is remembered of every word of memory, and the faults that show from it |
 //! | `hooks.rs` | the functions that compiled kernels call |
 //! | `trial.rs` | a small problem through one step of the kernels, and all that it leaves |
@@ -39,7 +39,6 @@ mod driver;
 mod emulation;
 mod fault;
 mod hooks;
-mod meeting;
 mod memory;
 mod module;
 mod shadow;
@@ -73,14 +72,24 @@ pub struct Emulated {
     edits: Vec<Edit>,
     memory_bytes: u64,
     ordinal: usize,
+    largest_grid: u32,
+    shared_bytes: Option<u32>,
 }
 
 impl Emulated {
     /// A GPU of an architecture, for example `sm_70`: see [`Limits::preset`].
     pub fn new(architecture: &str) -> Self {
         let memory_bytes = 8 << 30;
-        let (architecture, edits) = (architecture.to_owned(), Vec::new());
-        Self { architecture, seed: 0, checks: Checks::None, edits, memory_bytes, ordinal: 0 }
+        Self {
+            architecture: architecture.to_owned(),
+            seed: 0,
+            checks: Checks::None,
+            edits: Vec::new(),
+            memory_bytes,
+            largest_grid: u32::MAX,
+            shared_bytes: None,
+            ordinal: 0,
+        }
     }
 
     /// Permutes the order in which the threads of a block, and the blocks of a launch, take turns. Nothing may come of it.
@@ -107,6 +116,20 @@ impl Emulated {
         Self { memory_bytes, ..self }
     }
 
+    /// Shared memory of a block, where it is not to be the architecture's: with little of it, what is shared goes by parts that else only large
+    /// orders have.
+    #[must_use]
+    pub fn shared_bytes(self, shared_bytes: u32) -> Self {
+        Self { shared_bytes: Some(shared_bytes), ..self }
+    }
+
+    /// Runs launches by so many blocks at most, each of which then takes several matrices, as in batches beyond what a grid has. Nothing may
+    /// come of it.
+    #[must_use]
+    pub fn largest_grid(self, blocks: u32) -> Self {
+        Self { largest_grid: blocks.max(1), ..self }
+    }
+
     /// Plants a fault: in the kernel text `file`, what stands there exactly once becomes something else. Compiling fails where it does not.
     #[must_use]
     pub fn edit(mut self, file: &str, from: &str, to: &str) -> Self {
@@ -126,12 +149,13 @@ impl Emulated {
             Error::new(ErrorKind::Argument, "open emulator", what)
         })?;
         let name = format!("{}, emulated", limits.name);
+        let shared_bytes_per_block = self.shared_bytes.unwrap_or(limits.shared_bytes_per_block);
         // One host object serves all orders: it is dear to compile, and run seldom.
-        let limits = Limits { name, memory_bytes: self.memory_bytes, exact_orders: false, ..limits };
-        let planted = !self.edits.is_empty();
-        let compiler = HostCompiler::find(self.checks, self.edits)?;
-        let disk = Environment::read().cache.filter(|_| !planted).map_or_else(DiskCache::off, DiskCache::at);
-        let driver = Arc::new(Emulation::new(limits, self.seed, self.checks));
-        Cuda::on(&Device::with(driver, self.ordinal, Arc::new(compiler), disk)?)
+        let limits = Limits { name, memory_bytes: self.memory_bytes, shared_bytes_per_block, exact_orders: false, ..limits };
+        let kept = Environment::read().cache.map_or_else(DiskCache::off, DiskCache::at);
+        let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
+        let driver = Arc::new(Emulation::new(limits, self.seed, self.checks, self.largest_grid));
+        // The compiler keeps what is whole; the device's own cache would keep planted faults too.
+        Cuda::on(&Device::with(driver, self.ordinal, Arc::new(compiler), DiskCache::off())?)
     }
 }

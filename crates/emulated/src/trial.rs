@@ -4,10 +4,10 @@
 
 use batchla_core::{
     Backend, Batch, BatchLayout, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex,
-    DeterminantArgs, Error, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Problem, Real, Report,
-    Scalar, ScalarKind, SolveArgs, Source, SourceKind, Transpose,
+    DeterminantArgs, Error, ErrorKind, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Problem, Real,
+    Report, Scalar, ScalarKind, SolveArgs, Source, SourceKind, Transpose,
 };
-use batchla_cuda::{Cuda, DeviceMemory};
+use batchla_cuda::{Cuda, CudaPlan, DeviceMemory, Limits, Specification};
 use batchla_testkit::Generator;
 
 /// One routine of the kernels.
@@ -25,7 +25,7 @@ pub enum Step {
     All,
 }
 
-/// A problem of five matrices: two regular ones, one with a zero column, one with a NaN below its diagonal, one whose pivots tie.
+/// A problem of six matrices: two regular ones, one with a zero column, one with a NaN below its diagonal, two whose pivots tie.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     /// The type of the elements.
@@ -36,7 +36,7 @@ pub struct Trial {
     pub plan: &'static str,
     /// What is run.
     pub step: Step,
-    /// Whether results lie rows first.
+    /// Whether matrices and results lie rows first.
     pub rows_first: bool,
 }
 
@@ -45,6 +45,8 @@ pub struct Trial {
 pub struct Left(Vec<u64>);
 
 const BATCH: usize = 6;
+/// Right-hand sides.
+const COLUMNS: usize = 3;
 
 /// Factors, pivots and outcome words.
 type Factored<T> = (Batch<T>, Vec<u32>, Vec<u32>);
@@ -93,13 +95,54 @@ impl Trial {
         }
     }
 
+    /// The kernels that it runs on a GPU of an architecture.
+    ///
+    /// # Errors
+    /// Where there is no such architecture or plan.
+    pub fn kernels(&self, architecture: &str) -> Result<Vec<Specification>, Error> {
+        let limits = Limits::preset(architecture).ok_or_else(|| {
+            Error::new(ErrorKind::Argument, "kernels of a trial", format!("no preset {architecture}"))
+        })?;
+        let problems = match self.scalar {
+            ScalarKind::F32 => self.problems::<f32>(),
+            ScalarKind::F64 => self.problems::<f64>(),
+            ScalarKind::C32 => self.problems::<Complex<f32>>(),
+            ScalarKind::C64 => self.problems::<Complex<f64>>(),
+        };
+        let mut all = Vec::new();
+        for problem in problems? {
+            all.extend(CudaPlan::choose(&problem, &self.options(), &limits)?.specifications(&problem));
+        }
+        Ok(all)
+    }
+
+    /// What is prepared, one after the other.
+    fn problems<T: Scalar>(&self) -> Result<Vec<Problem>, Error> {
+        // Factors are those of a trial that lies columns first.
+        let a = BatchLayout::column_major(BATCH, self.order, self.order)?;
+        let (out, factors) = (self.layout(self.order)?, SourceKind::Factors);
+        let factorize = || Problem::factorize::<T>(SourceKind::Matrix, out, out);
+        Ok(match self.step {
+            Step::Factorize => vec![factorize()?],
+            Step::Invert => vec![Problem::invert::<T>(factors, a, out)?],
+            Step::Solve(transpose) => {
+                let given = BatchLayout::column_major(BATCH, self.order, COLUMNS)?;
+                vec![Problem::solve::<T>(factors, a, Some(given), self.layout(COLUMNS)?, transpose)?]
+            }
+            Step::Determinant => vec![Problem::determinant::<T>(factors, a)?],
+            Step::All => {
+                vec![factorize()?, Problem::invert::<T>(SourceKind::Matrix, out, out)?.with_extras(extras())?]
+            }
+        })
+    }
+
     fn layout(&self, columns: usize) -> Result<BatchLayout, Error> {
         let lay = if self.rows_first { BatchLayout::row_major } else { BatchLayout::column_major };
         lay(BATCH, self.order, columns)
     }
 
     fn run_in<T: Scalar>(&self, gpu: &Cuda, sound: &Cuda) -> Result<Left, Error> {
-        let host = matrices::<T>(self.order)?;
+        let host = matrices::<T>(self.order)?.to_layout(self.layout(self.order)?)?;
         let mut left = Vec::new();
         if matches!(self.step, Step::Factorize | Step::All) {
             let (lu, pivots, outcomes) = self.factorize(gpu, &host)?;
@@ -186,7 +229,6 @@ impl Trial {
         transpose: Transpose,
         left: &mut Vec<u64>,
     ) -> Result<(), Error> {
-        const COLUMNS: usize = 3;
         let out = self.layout(COLUMNS)?;
         let given = BatchLayout::column_major(BATCH, self.order, COLUMNS)?;
         let b = Batch::from_fn(BATCH, self.order, COLUMNS, |b, i, j| {

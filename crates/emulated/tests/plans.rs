@@ -4,52 +4,149 @@
 
 mod machine;
 
-use batchla_core::{ScalarKind, Transpose};
-use batchla_cuda::CudaPlan;
+use std::collections::BTreeSet;
+use std::fs;
+
+use batchla_core::{ErrorKind, ScalarKind, Transpose};
+use batchla_cuda::{CudaPlan, Specification};
 use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
-/// What is between the families of plans: panels that end within a pack, rows by twos, helpers, kernels of one order.
-const NUMBERED: [&str; 4] = [
+/// What is between the families of plans: panels that end within a pack, helpers, kernels of one order, threads that take more rows than one.
+const NUMBERED: [&str; 6] = [
     "resident:panel=4,helpers=2",
     "resident:panel=8,exact=1",
     "left-looking:panel=5,inverse-block=3",
     "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
+    "left-looking:stages=2",
+    "timely:inverse-threads=32,inverse-block=5",
 ];
 
-fn every_plan_gives_the_planners_bits(scalar: ScalarKind, architecture: &str, order: usize, rows_first: bool) {
-    let Some(planner) = open(Emulated::new("sm_80")) else { return };
-    for step in [Step::Factorize, Step::Invert] {
-        let trial = Trial { scalar, order, plan: "left-looking", step, rows_first };
-        let expected = trial.run(&planner, &planner).unwrap();
-        for (seed, plan) in (1..).zip(CudaPlan::NAMES.into_iter().chain(NUMBERED)) {
-            let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All)).unwrap();
-            let left = Trial { plan, ..trial }.run(&watched, &planner);
-            let left = left.unwrap_or_else(|error| panic!("{step:?} by {plan} on {architecture}: {error}"));
-            assert!(left == expected, "{step:?} by {plan} on {architecture}");
+/// What is tried with each type: the architecture, the order, whether results lie rows first.
+const SUBSET: [(ScalarKind, &str, usize, bool); 4] = [
+    (ScalarKind::F32, "sm_70", 33, true),
+    (ScalarKind::F64, "sm_90", 33, false),
+    (ScalarKind::C32, "sm_90", 7, true),
+    (ScalarKind::C64, "sm_70", 33, false),
+];
+
+/// The runs of a type: all that inverts by every plan, from matrices and from factors; the other steps by the planner's.
+fn trials(scalar: ScalarKind) -> Vec<(&'static str, Trial)> {
+    let (_, architecture, order, rows_first) = SUBSET.into_iter().find(|row| row.0 == scalar).unwrap();
+    let trial = |plan, step| (architecture, Trial { scalar, order, plan, step, rows_first });
+    let plans = || CudaPlan::NAMES.into_iter().chain(NUMBERED);
+    let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
+    let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
+    own.chain(others.map(|step| trial("left-looking", step))).collect()
+}
+
+fn every_plan_gives_the_planners_bits(scalar: ScalarKind) {
+    let Some(planner) = open(Emulated::new("sm_90")) else { return };
+    let mut expected: Option<(Step, _)> = None;
+    for (seed, (architecture, trial)) in (1..).zip(trials(scalar)) {
+        if expected.as_ref().is_none_or(|(step, _)| *step != trial.step) {
+            expected = Some((trial.step, Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap()));
         }
+        // Two blocks, so that each goes on to other matrices.
+        let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All).largest_grid(2)).unwrap();
+        let left = trial.run(&watched, &planner).unwrap_or_else(|error| panic!("{trial:?} on {architecture}: {error}"));
+        assert!(expected.as_ref().is_some_and(|expected| left == expected.1), "{trial:?} on {architecture}");
     }
 }
 
 #[test]
 fn every_plan_gives_the_planners_bits_f32() {
-    every_plan_gives_the_planners_bits(ScalarKind::F32, "sm_70", 33, true);
+    every_plan_gives_the_planners_bits(ScalarKind::F32);
 }
 
 #[test]
 fn every_plan_gives_the_planners_bits_f64() {
-    every_plan_gives_the_planners_bits(ScalarKind::F64, "sm_90", 33, false);
+    every_plan_gives_the_planners_bits(ScalarKind::F64);
 }
 
 #[test]
 fn every_plan_gives_the_planners_bits_c32() {
-    every_plan_gives_the_planners_bits(ScalarKind::C32, "sm_90", 7, true);
+    every_plan_gives_the_planners_bits(ScalarKind::C32);
 }
 
 #[test]
 fn every_plan_gives_the_planners_bits_c64() {
-    every_plan_gives_the_planners_bits(ScalarKind::C64, "sm_70", 33, false);
+    every_plan_gives_the_planners_bits(ScalarKind::C64);
+}
+
+/// Every file of the kernels' text: its name and what stands in it.
+fn kernel_files() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuda/src/kernels");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap()))
+        .collect()
+}
+
+/// What follows each occurrence of some words, up to the first character that is no part of a name.
+fn names_after<'a>(text: &'a str, words: &str) -> Vec<&'a str> {
+    let name = |rest: &'a str| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+    text.split(words).skip(1).map(name).collect()
+}
+
+#[test]
+fn the_ordinary_run_reaches_every_plan_every_branch_and_every_step() {
+    let runs: Vec<(u32, Trial, Vec<Specification>)> = SUBSET
+        .into_iter()
+        .flat_map(|row| trials(row.0))
+        .map(|(architecture, trial)| {
+            let number = architecture.trim_start_matches("sm_").parse::<u32>().unwrap() * 10;
+            (number, trial, trial.kernels(architecture).unwrap())
+        })
+        .collect();
+    let includes = |kernel: &Specification, file: &str| {
+        kernel.source().name == file || kernel.source().headers.iter().any(|header| header.0 == file)
+    };
+    for (file, text) in kernel_files() {
+        assert!(runs.iter().any(|run| run.2.iter().any(|kernel| includes(kernel, &file))), "{file} is not compiled");
+        // `extern "C" __global__ void [bounds] name(`: the name is what stands before the parenthesis of the arguments.
+        for entry in text.split("__global__").skip(1) {
+            let entry =
+                entry.split_once("Operand").or_else(|| entry.split_once("const")).map_or(entry, |parts| parts.0);
+            let entry = entry.trim_end_matches('(').rsplit(|c: char| c.is_whitespace()).next().unwrap();
+            let ran = runs.iter().any(|run| run.2.iter().any(|kernel| kernel.entry() == entry));
+            assert!(ran, "kernel {entry:?} of {file} is not run");
+        }
+        for least in names_after(&text, "__CUDA_ARCH__ >= ").into_iter().map(|number| number.parse::<u32>().unwrap()) {
+            for plan in CudaPlan::NAMES {
+                let sides: BTreeSet<bool> = runs
+                    .iter()
+                    .filter(|run| run.1.plan == plan && run.2.iter().any(|kernel| includes(kernel, &file)))
+                    .map(|run| run.0 >= least)
+                    .collect();
+                assert_eq!(sides.len(), 2, "{plan} is not on both sides of {least} in {file}");
+            }
+        }
+    }
+    // The constants that choose between ways of doing it, and what they choose between.
+    let ways: [(&str, &[&str]); 9] = [
+        ("BATCHLA_SCALAR", &["0", "1", "2", "3"]),
+        ("BATCHLA_SEARCH_TREE", &["0", "1"]),
+        ("BATCHLA_RIGHT_LOOKING", &["0", "1"]),
+        ("BATCHLA_INTERCHANGE", &["1", "2", "3"]),
+        ("BATCHLA_UNIT_ROWS_IN", &["0", "1"]),
+        ("BATCHLA_UNIT_ROWS_OUT", &["0", "1"]),
+        ("BATCHLA_TIMELY", &["0", "1"]),
+        ("BATCHLA_STAGES", &["0", "2"]),
+        // In memory, in registers, in more of them.
+        ("BATCHLA_ROWS", &["0", "1", "2"]),
+    ];
+    let values = |constant: &str| -> BTreeSet<&str> {
+        let all = runs.iter().flat_map(|run| run.2.iter().flat_map(|kernel| kernel.constants()));
+        all.filter(|pair| pair.0 == constant).map(|pair| pair.1.as_str()).collect()
+    };
+    for (constant, expected) in ways {
+        let given = values(constant);
+        assert!(expected.iter().all(|value| given.contains(value)), "{constant}: only {given:?}");
+    }
+    let teams = values("BATCHLA_TEAMS");
+    assert!(teams.contains("1") && teams.len() > 1, "one matrix a block, and many: only {teams:?}");
 }
 
 /// From matrices to inverses and determinants in one launch.
@@ -80,13 +177,33 @@ fn small_teams_on_chip_give_the_same_bits() {
 
 #[test]
 fn the_order_of_turns_changes_no_bit() {
-    let Some(ascending) = open(Emulated::new("sm_80")) else { return };
+    let Some(ascending) = open(Emulated::new("sm_90")) else { return };
     for step in [Step::All, Step::Solve(Transpose::None)] {
         let trial = Trial { scalar: ScalarKind::F64, order: 40, plan: "left-looking", step, rows_first: true };
         let expected = trial.run(&ascending, &ascending).unwrap();
         for seed in 1..20 {
-            let permuted = Emulated::new("sm_80").seed(seed).open().unwrap();
+            let permuted = Emulated::new("sm_90").seed(seed).open().unwrap();
             assert!(trial.run(&permuted, &ascending).unwrap() == expected, "{step:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_triangle_that_shared_memory_cannot_hold_goes_by_parts() {
+    let Some(planner) = open(Emulated::new("sm_90")) else { return };
+    for plan in ["left-looking", "timely", "left-looking:inverse-block=5,inverse-rows=2,inverse-threads=32"] {
+        let trial = Trial { scalar: ScalarKind::F64, order: 33, plan, step: Step::Invert, rows_first: false };
+        let expected = Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap();
+        // Of 33 lines there is room for 13, or 8: a block column's own; and then for fewer, which only timely correction cannot do with.
+        for shared_bytes in [1200, 800, 500] {
+            let tight = Emulated::new("sm_90").seed(2).checks(Checks::All).shared_bytes(shared_bytes);
+            match trial.run(&open(tight).unwrap(), &planner) {
+                Ok(left) => assert!(left == expected, "{plan}, {shared_bytes} bytes"),
+                Err(error) => assert!(
+                    (plan, shared_bytes, error.kind()) == ("timely", 500, ErrorKind::Unsupported),
+                    "{plan}, {shared_bytes} bytes: {error}"
+                ),
+            }
         }
     }
 }

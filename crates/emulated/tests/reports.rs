@@ -4,10 +4,10 @@
 mod machine;
 
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Memory, Prepared, Problem, SourceKind,
+    Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Memory, Prepared, Problem, ScalarKind, SourceKind,
 };
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory, KernelSource, Launch, Specification, Stream};
-use batchla_emulated::{Checks, Emulated};
+use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
@@ -45,6 +45,9 @@ extern "C" __global__ void two_exchanges(float* x, unsigned int n) {
 extern "C" __global__ void undefined(float* x, unsigned int n) {
     x[threadIdx.x] = 1 << (threadIdx.x + n);
 }
+extern "C" __global__ void misaligned(float* x, unsigned int n) {
+    if (threadIdx.x == 7) *reinterpret_cast<double*>(x + 1) = 1.0;
+}
 extern "C" __global__ void endless(float* x, unsigned int n) {
     while (true) *reinterpret_cast<volatile float*>(x + threadIdx.x + blockDim.x * blockIdx.x) = 1.0f;
 }
@@ -60,7 +63,11 @@ extern "C" __global__ void sound(float* x, unsigned int n) {
 
 /// Two blocks of 64 threads on 64 numbers.
 fn launched(gpu: &Cuda, entry: &str) -> Result<Vec<f32>, Error> {
-    let kernel = gpu.device().kernel(&Specification::new(SOURCE, entry))?;
+    launched_of(gpu, SOURCE, entry)
+}
+
+fn launched_of(gpu: &Cuda, source: KernelSource, entry: &str) -> Result<Vec<f32>, Error> {
+    let kernel = gpu.device().kernel(&Specification::new(source, entry).define("BATCHLA_SCALAR", 0))?;
     let stream = Stream::new(gpu.device())?;
     let mut array = DeviceArray::<f32>::zeroed(&stream, 64)?;
     let launch = Launch::new(&kernel, &stream).grid(2).block(64);
@@ -99,6 +106,7 @@ fn every_fault_is_reported_with_kernel_block_thread_and_line() {
             "undefined",
             "undefined behaviour: block 0, thread 0 a shift is by too much, or of a negative number at faults.cu:31",
         ),
+        ("misaligned", "undefined behaviour: block 0, thread 7 an address is misaligned at faults.cu:34"),
         ("endless", "does not end"),
     ] {
         let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
@@ -109,6 +117,85 @@ fn every_fault_is_reported_with_kernel_block_thread_and_line() {
         // As on a GPU, nothing more is to be had of it.
         assert!(launched(&gpu, "sound").unwrap_err().to_string().contains("lost"), "{entry}");
     }
+}
+
+/// Kernels that copy beside the thread, by the functions that all kernels have for it.
+fn copying() -> KernelSource {
+    let trial =
+        Trial { scalar: ScalarKind::F32, order: 8, plan: "left-looking", step: Step::Factorize, rows_first: false };
+    let text = r#"#include "batchla_config.h"
+#include "instruction.cuh"
+__shared__ float line[64];
+__device__ inline void begin(const float* x) {
+    copy_async(&line[threadIdx.x], x + 63 - threadIdx.x);
+    commit_copies();
+}
+extern "C" __global__ void waited(float* x, unsigned int n) {
+    if (blockIdx.x > 0) return;
+    begin(x);
+    wait_copies<0>();
+    __syncthreads();
+    x[threadIdx.x] = line[threadIdx.x] + 1.0f;
+}
+extern "C" __global__ void not_waited(float* x, unsigned int n) {
+    begin(x);
+    __syncthreads();
+    if (blockIdx.x == 0) x[threadIdx.x] = line[threadIdx.x];
+}
+extern "C" __global__ void of_another(float* x, unsigned int n) {
+    begin(x);
+    if (threadIdx.x < 32) wait_copies<0>();
+    __syncthreads();
+    if (blockIdx.x == 0) x[threadIdx.x] = line[63 - threadIdx.x];
+}
+extern "C" __global__ void the_latest(float* x, unsigned int n) {
+    begin(x);
+    wait_copies<1>();
+    if (blockIdx.x == 0) x[threadIdx.x] = line[threadIdx.x];
+}
+extern "C" __global__ void no_group(float* x, unsigned int n) {
+    copy_async(&line[threadIdx.x], x + threadIdx.x);
+    wait_copies<0>();
+    if (blockIdx.x == 0) x[threadIdx.x] = line[threadIdx.x];
+}
+extern "C" __global__ void overwritten(float* x, unsigned int n) {
+    begin(x);
+    line[threadIdx.x] = 1.0f;
+    wait_copies<0>();
+}
+"#;
+    let headers = trial.kernels("sm_90").unwrap()[0].source().headers;
+    KernelSource { name: "copies.cu", text, headers }
+}
+
+#[test]
+fn a_copy_that_is_touched_before_its_thread_has_waited_is_reported() {
+    let entries = [
+        ("not_waited", "reads", "copies.cu:18"),
+        ("of_another", "reads", "copies.cu:24"),
+        ("the_latest", "reads", "copies.cu:29"),
+        ("no_group", "reads", "copies.cu:34"),
+        ("overwritten", "writes", "copies.cu:38"),
+    ];
+    for (entry, does, line) in entries {
+        let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+        let text = launched_of(&gpu, copying(), entry).unwrap_err().to_string();
+        assert!(text.contains("copy under way: block 0, thread "), "{entry}: {text}");
+        assert!(text.contains(&format!("{does} 4 bytes")) && text.contains(line), "{entry}: {text}");
+        assert!(text.contains("began it at copies.cu:"), "{entry}: {text}");
+    }
+}
+
+#[test]
+fn a_copy_brings_what_it_is_to_at_its_wait_and_at_once_on_architectures_without() {
+    for architecture in ["sm_70", "sm_90"] {
+        let Some(gpu) = open(Emulated::new(architecture).checks(Checks::All)) else { return };
+        assert_eq!(launched_of(&gpu, copying(), "waited").unwrap(), [1.0; 64]);
+    }
+    // Not watched, what was not waited for is what was there before.
+    let late = launched_of(&open(Emulated::new("sm_90")).unwrap(), copying(), "not_waited").unwrap();
+    let at_once = launched_of(&open(Emulated::new("sm_70")).unwrap(), copying(), "not_waited").unwrap();
+    assert!(late.iter().all(|x| x.is_nan()) && at_once == [0.0; 64], "{late:?}, {at_once:?}");
 }
 
 #[test]

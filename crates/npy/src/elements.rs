@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use batchla_core::{Real, Scalar, ScalarKind};
 
 /// Bytes converted at a time; a multiple of every element's size.
-const PIECE: usize = 1 << 17;
+const PIECE: usize = if cfg!(miri) { 1 << 9 } else { 1 << 17 };
 
 /// Appends `count` elements from `input` to `elements`; tells how many there were before the input's end.
 ///

@@ -215,9 +215,10 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_no_trouble() {
-        let deep = format!("{{'x': {}{}}}", "[".repeat(30_000), "]".repeat(30_000));
+        let depth = if cfg!(miri) { 300 } else { 30_000 };
+        let deep = format!("{{'x': {}{}}}", "[".repeat(depth), "]".repeat(depth));
         assert!(matches!(dictionary(&deep).unwrap()[..], [("x", Value::Other(_))]));
-        assert!(dictionary(&"{".repeat(60_000)).is_err());
+        assert!(dictionary(&"{".repeat(2 * depth)).is_err());
     }
 
     proptest! {

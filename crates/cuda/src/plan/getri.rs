@@ -80,7 +80,9 @@ impl GetriPlan {
         };
         let room = (limits.shared_bytes_per_block as usize).saturating_sub(plan.place_bytes(order));
         plan.lines = (room / plan.line_bytes(scalar)).min(order).max(1);
-        if plan.shared_bytes(scalar, order, 1) > limits.shared_bytes_per_block as usize {
+        // Timely correction has a block column's lines at hand at once.
+        let least = if plan.correction == Correction::Timely { block.min(order).max(1) } else { 1 };
+        if plan.place_bytes(order) + least * plan.line_bytes(scalar) > limits.shared_bytes_per_block as usize {
             return Err(format!("order {order} is more than the shared memory of {} can list", limits.name));
         }
         Ok(plan)
@@ -92,6 +94,7 @@ impl GetriPlan {
     }
 
     /// Blocks of columns.
+    #[cfg(feature = "driver")]
     pub(crate) fn block_columns(&self, order: usize) -> usize {
         order.div_ceil(self.block)
     }

@@ -32,11 +32,14 @@ impl<'a> Request<'a> {
     /// Takes a request apart; the error says what is wrong with it.
     pub(crate) fn parse(text: &'a str) -> Result<Self, String> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let mut numbers = Vec::new();
+        let mut numbers: Vec<(&str, usize)> = Vec::new();
         for part in rest.split(',').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not of the form key=number"))?;
             if !KEYS.contains(&key) {
                 return Err(format!("there is no number {key:?}; there are {}", KEYS.join(", ")));
+            }
+            if numbers.iter().any(|number| number.0 == key) {
+                return Err(format!("{key} is given twice"));
             }
             numbers.push((key, value.parse().map_err(|_| format!("{value:?} is not a number"))?));
         }

@@ -3,16 +3,24 @@
 #pragma once
 
 #define HOOK extern "C" EMULATOR
+#define ALIGNED(address, bytes) \
+    if (reinterpret_cast<unsigned long>(address) % (bytes) != 0) emulator::attached->undefined("an address is misaligned", 0, "", CALLER);
 #define ACCESS(name, bytes, kind) \
     HOOK void name(void* address) { emulator::attached->access(address, bytes, emulator::kind, CALLER); }
+#define ALIGNED_ACCESS(name, bytes, kind)                                    \
+    HOOK void name(void* address) {                                          \
+        ALIGNED(address, bytes)                                              \
+        emulator::attached->access(address, bytes, emulator::kind, CALLER);  \
+    }
 #define ACCESSES(bytes)                                  \
-    ACCESS(__tsan_read##bytes, bytes, READ)              \
-    ACCESS(__tsan_write##bytes, bytes, WRITE)            \
-    ACCESS(__tsan_volatile_read##bytes, bytes, READ)     \
-    ACCESS(__tsan_volatile_write##bytes, bytes, WRITE)   \
+    ALIGNED_ACCESS(__tsan_read##bytes, bytes, READ)              \
+    ALIGNED_ACCESS(__tsan_write##bytes, bytes, WRITE)            \
+    ALIGNED_ACCESS(__tsan_volatile_read##bytes, bytes, READ)     \
+    ALIGNED_ACCESS(__tsan_volatile_write##bytes, bytes, WRITE)   \
     ACCESS(__tsan_unaligned_read##bytes, bytes, READ)    \
     ACCESS(__tsan_unaligned_write##bytes, bytes, WRITE)  \
     HOOK void __tsan_read_write##bytes(void* address) {  \
+        ALIGNED(address, bytes)                          \
         emulator::attached->access(address, bytes, emulator::READ, CALLER);  \
         emulator::attached->access(address, bytes, emulator::WRITE, CALLER); \
     }
@@ -48,8 +56,6 @@ struct Place {
         emulator::attached->undefined(what, place->line, place->file, CALLER);             \
     }
 UNDEFINED(out_of_bounds, "an index is beyond its array")
-UNDEFINED(type_mismatch_v1, "an address is null, misaligned or of too small an object")
-UNDEFINED(pointer_overflow, "an address overflows")
 UNDEFINED(add_overflow, "a sum of integers overflows")
 UNDEFINED(sub_overflow, "a difference of integers overflows")
 UNDEFINED(mul_overflow, "a product of integers overflows")

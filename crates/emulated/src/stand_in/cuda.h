@@ -1,7 +1,6 @@
 // What the kernels use of CUDA C++, for a host compiler. One operating-system thread runs the threads of a block in turn; whatever waits
 // for others is a call into the emulator, which is attached when the object is loaded.
 #pragma once
-#include <math.h>
 
 #define BATCHLA_EMULATED 1
 #define __device__
@@ -12,6 +11,30 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // Each operating-system thread that runs blocks has shared memory of its own.
 #define __shared__ thread_local
+
+// What the kernels use of the mathematical library. All that its header brings for C++ would take longer than a kernel.
+extern "C" {
+#define OF_ONE(name) \
+    double name(double); \
+    float name##f(float);
+#define OF_TWO(name) \
+    double name(double, double); \
+    float name##f(float, float);
+OF_ONE(fabs)
+OF_ONE(log)
+OF_ONE(sqrt)
+OF_TWO(fmax)
+OF_TWO(fmin)
+OF_TWO(hypot)
+#undef OF_ONE
+#undef OF_TWO
+double fma(double, double, double);
+float fmaf(float, float, float);
+double ldexp(double, int);
+float ldexpf(float, int);
+int ilogb(double);
+int ilogbf(float);
+}
 
 // Not instrumented, and not inlined into what is.
 #define EMULATOR __attribute__((noinline, no_sanitize("thread"), no_sanitize("undefined")))
@@ -42,6 +65,9 @@ struct Emulator {
     unsigned int (*barrier)(unsigned int meeting, unsigned int vote, void* caller);
     void (*access)(const void* address, unsigned long bytes, unsigned int access, void* caller);
     void (*undefined)(const char* what, unsigned int line, const char* file, void* caller);
+    void (*copy)(void* to, const void* from, unsigned long bytes, void* caller);
+    void (*commit)();
+    void (*wait)(unsigned int pending, void* caller);
 };
 
 static const Emulator* attached;

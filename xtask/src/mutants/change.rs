@@ -1,0 +1,81 @@
+//! The kernels' text, changed in one place.
+
+use std::collections::BTreeMap;
+
+use super::trials::TRIALS;
+
+/// A changed place.
+#[derive(Clone, Debug)]
+pub(super) struct Mutant {
+    pub(super) file: &'static str,
+    pub(super) line: usize,
+    pub(super) was: String,
+    pub(super) now: String,
+    pub(super) text: &'static str,
+    pub(super) changed: String,
+}
+
+/// Every file of the kernels' text.
+pub(super) fn files() -> Result<BTreeMap<&'static str, &'static str>, batchla::Error> {
+    let mut files = BTreeMap::new();
+    for (architecture, trial) in TRIALS {
+        for specification in trial.kernels(architecture)? {
+            let source = specification.source();
+            files.insert(source.name, source.text);
+            files.extend(source.headers.iter().copied());
+        }
+    }
+    Ok(files)
+}
+
+/// What one line may become: without its barrier or its wait, with a comparison flipped, with a loop one shorter.
+fn changes(line: &str) -> Vec<String> {
+    let code = line.split("//").next().unwrap_or_default();
+    let mut all = Vec::new();
+    if code.trim_start().starts_with('#') || code.contains("static_assert") || code.contains("template") {
+        return all;
+    }
+    for barrier in ["team_sync();", "__syncthreads();", "__syncwarp();", "Lanes::sync();"] {
+        if code.contains(barrier) {
+            all.push(line.replacen(barrier, ";", 1));
+        }
+    }
+    if let Some((before, wait)) = code.split_once("wait_copies<")
+        && let Some((_, after)) = wait.split_once(">();")
+    {
+        all.push(format!("{before};{after}"));
+    }
+    let flips = [("<", "<="), ("<=", "<"), (">", ">="), (">=", ">"), ("==", "!="), ("!=", "==")];
+    for (from, to) in flips {
+        let from = format!(" {from} ");
+        for (at, _) in code.match_indices(&from) {
+            all.push(format!("{} {to} {}", &line[..at], &line[at + from.len()..]));
+        }
+    }
+    if code.contains("for (") {
+        all.extend(code.match_indices(" < ").map(|(at, _)| format!("{} + 1{}", &line[..at], &line[at..])));
+    }
+    all
+}
+
+/// All of them, file by file and line by line.
+pub(super) fn mutants() -> Result<Vec<Mutant>, batchla::Error> {
+    let mut all = Vec::new();
+    for (file, text) in files()? {
+        for (number, line) in text.lines().enumerate() {
+            // Lines that are the same are told apart by their number among them.
+            let same = |other: &&str| other.trim() == line.trim();
+            let which = match (text.lines().filter(same).count(), text.lines().take(number + 1).filter(same).count()) {
+                (1, _) => String::new(),
+                (all, which) => format!("  // {which} of {all}"),
+            };
+            for now in changes(line) {
+                let lines = text.lines().enumerate().map(|(at, line)| if at == number { &now } else { line });
+                let changed = lines.map(|line| format!("{line}\n")).collect();
+                let (was, now) = (line.trim().to_owned() + &which, now.trim().to_owned());
+                all.push(Mutant { file, line: number + 1, was, now, text, changed });
+            }
+        }
+    }
+    Ok(all)
+}
