@@ -52,6 +52,8 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn minus_product(self, factor: Self, term: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
+    /// The larger number; the other's where this one is NaN.
+    fn larger(self, other: Self) -> Self;
     /// The lanes that are above another's; never one with NaN.
     fn above(self, other: Self) -> Self::Mask;
     /// The lanes that equal another's.
@@ -66,6 +68,10 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn most(self) -> Self::Real;
     /// One lane.
     fn lane_mask(lane: usize) -> Self::Mask;
+    /// The lanes after one.
+    fn lanes_after(lane: usize) -> Self::Mask;
+    /// The number of one lane, in every lane.
+    fn spread(self, lane: usize) -> Self;
     /// The chosen lanes, bit by bit.
     fn bits(mask: Self::Mask) -> u32;
     /// Whether every lane is chosen.
@@ -81,6 +87,9 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn block(x: Self) -> Self::Block;
     /// Vector `i` takes lane `i` of every vector.
     fn transpose(block: Self::Block) -> Self::Block;
+
+    /// Does work in a function of its own, compiled for the vector's instruction set.
+    fn outline<L: Lanes<Vector = Self>, W: Work<L::Number>>(work: W) -> W::Output;
 
     /// Aligned memory as vectors.
     fn from_reals(reals: &[Self::Real]) -> &[Self];
@@ -172,6 +181,13 @@ pub(crate) trait Work<T: Scalar> {
 
     /// Does the work on vectors of numbers.
     fn run<L: Lanes<Number = T>>(self) -> Self::Output;
+}
+
+/// Does work in a function of its own: what is called in several places is compiled once, and what is compiled alone keeps its numbers in
+/// registers.
+#[inline(always)]
+pub(crate) fn outline<L: Lanes, W: Work<L::Number>>(work: W) -> W::Output {
+    L::Vector::outline::<L, W>(work)
 }
 
 /// Does work on an instruction set that this machine has.
