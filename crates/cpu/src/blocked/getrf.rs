@@ -2,8 +2,8 @@
 
 use batchla_core::Scalar;
 
-use super::panel::{factor_panel, width};
 use super::laswp::exchange_rows;
+use super::panel::{factor_panel, width};
 use super::tile::{Factors, lanes_after, spread, subtract_product};
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
@@ -47,8 +47,7 @@ impl Matrix {
         let (ld, order, width) = (self.ld, self.order, width::<L>());
         for panel in 1..=order.div_ceil(width) {
             let (first, end) = ((panel - 1) * width, order.min(panel * width));
-            let zero_pivot =
-                factor_panel(&mut a[first * ld..end * ld], (ld, order), first, &mut exchanges[first..end]);
+            let zero_pivot = factor_panel(&mut a[first * ld..end * ld], (ld, order), first, &mut exchanges[first..end]);
             self.zero_pivot = self.zero_pivot.min(zero_pivot.unwrap_or(order));
             // The blocks that this panel ends become one: the left half is behind by the exchanges of the right one.
             for level in 0..panel.trailing_zeros() {

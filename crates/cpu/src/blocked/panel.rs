@@ -90,7 +90,7 @@ fn update<L: Lanes>(before: &[L], own: &mut [L], (ld, vectors): (usize, usize), 
     match vectors - i {
         8.. => update_top::<L, 8>(before, own, ld, &mut i),
         4.. => update_top::<L, 4>(before, own, ld, &mut i),
-        n if n >= 2 || width::<L>() > L::COUNT => update_top::<L, 2>(before, own, ld, &mut i),
+        2.. => update_top::<L, 2>(before, own, ld, &mut i),
         _ => update_top::<L, 1>(before, own, ld, &mut i),
     }
     while vectors - i >= 8 {
@@ -175,6 +175,9 @@ fn exchange_and_eliminate<L: Lanes, const NEXT: bool>(
 /// The first row from `first` on whose size is `largest`; `first` where that is zero.
 #[inline(always)]
 fn first_of<L: Lanes>(column: &[L], largest: <L::Vector as Vector>::Real, first: usize) -> usize {
+    if largest == num_traits::zero() {
+        return first;
+    }
     let (target, together) = (L::Vector::splat(largest), 64 / L::COUNT);
     let mut open = u64::MAX << first;
     for (at, vectors) in column.chunks(together).enumerate() {

@@ -175,7 +175,7 @@ impl fmt::Display for InstructionSet {
 
 /// Work that is compiled for every instruction set. `run` and all that it calls are `#[inline(always)]`, or they are compiled for the
 /// smallest one.
-pub(crate) trait Work<T: Scalar> {
+pub trait Work<T: Scalar> {
     /// What it computes beside what it writes.
     type Output;
 
@@ -195,6 +195,12 @@ pub(crate) fn dispatch<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::
     match set {
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx512 | InstructionSet::Avx2 => x86::run(set, work),
-        _ => work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>(),
+        _ => portable(work),
     }
+}
+
+/// Does work in plain code.
+#[inline(never)]
+fn portable<T: Simd, W: Work<T>>(work: W) -> W::Output {
+    work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>()
 }

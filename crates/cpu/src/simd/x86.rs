@@ -14,7 +14,7 @@ pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Outpu
         InstructionSet::Avx512 if set.is_available() => unsafe { avx512(work) },
         // SAFETY: as above.
         InstructionSet::Avx2 if set.is_available() => unsafe { avx2(work) },
-        _ => work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>(),
+        _ => super::portable(work),
     }
 }
 
