@@ -162,7 +162,7 @@ fn exchange_and_eliminate<L: Lanes, const NEXT: bool>(
             let rest = x.minus_product(l, u);
             if i == first {
                 next[i] = L::select(below, rest, L::select(own, u, x));
-                best = L::Vector::select(below, rest.size(), best);
+                best = L::Vector::select(below, rest.size().larger(best), best);
             } else {
                 next[i] = rest;
                 best = rest.size().larger(best);
