@@ -37,12 +37,38 @@ impl Task {
 }
 
 /// Whose turn it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+#[derive(Clone, Copy)]
+pub(crate) enum Side<'p, T> {
     /// The CPU backend, prepared beforehand.
     Ours,
     /// The plain loop.
     Plain,
+    /// Another library. (Not every benchmark has any.)
+    #[allow(dead_code)]
+    Peer(&'p dyn Peer<T>),
+}
+
+impl<T> Side<'_, T> {
+    /// As it is called in a record.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Ours => "batchla",
+            Self::Plain => "faer",
+            Self::Peer(peer) => peer.name(),
+        }
+    }
+}
+
+/// Another library, which computes dense column-major matrices one by one on rayon's threads, in their place.
+pub(crate) trait Peer<T>: Sync {
+    /// As it is called in a record.
+    fn name(&self) -> &str;
+    /// Puts the packed factors of every matrix in its place, and its pivots, of whatever kind, into `pivots`.
+    fn factorize(&self, matrices: &mut [T], pivots: &mut [u32], order: usize);
+    /// Puts the inverse of every matrix in its place.
+    fn invert(&self, matrices: &mut [T], order: usize);
+    /// The sequential exchanges, counted from 0, that a matrix' pivots amount to.
+    fn exchanges(&self, pivots: &[u32]) -> Vec<u32>;
 }
 
 /// Equally many threads for both sides.
@@ -138,12 +164,13 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
     }
 
     /// How long one run takes. It starts from a fresh copy of the input, made before the clock starts.
-    pub(crate) fn time(&mut self, side: Side) -> Result<Duration, batchla::Error> {
+    pub(crate) fn time(&mut self, side: Side<'_, T>) -> Result<Duration, batchla::Error> {
         self.data.as_mut_slice().copy_from_slice(self.input.as_slice());
         let start = Instant::now();
         match side {
             Side::Ours => self.run_ours()?,
             Side::Plain => self.run_plain(),
+            Side::Peer(peer) => self.run_peer(peer),
         }
         Ok(start.elapsed())
     }
@@ -171,8 +198,16 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
         }
     }
 
+    fn run_peer(&mut self, peer: &dyn Peer<T>) {
+        let (order, matrices) = (self.input.layout().rows(), self.data.as_mut_slice());
+        match self.task {
+            Task::Lu => self.threads.pool.install(|| peer.factorize(matrices, &mut self.pivots, order)),
+            Task::Inverse => self.threads.pool.install(|| peer.invert(matrices, order)),
+        }
+    }
+
     /// Runs a side and looks at the first and the last of its results.
-    fn check(&mut self, side: Side) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn check(&mut self, side: Side<'_, T>) -> Result<(), Box<dyn Error>> {
         // What one side leaves must not pass for the other's.
         self.pivots.fill(u32::MAX);
         self.outcomes.fill(Outcome::Regular.to_word());
@@ -184,17 +219,20 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
             let (outcome, right) = (Outcome::from_word(self.outcomes[b]), ratio < LIMIT);
             if !right || !outcome.is_regular() {
                 let problem = self.prepared.problem();
-                return Err(format!("{side:?}, {problem}, matrix {b}, {outcome}: residual ratio {ratio:.3}").into());
+                return Err(
+                    format!("{}, {problem}, matrix {b}, {outcome}: residual ratio {ratio:.3}", side.name()).into()
+                );
             }
         }
         Ok(())
     }
 
-    fn ratio(&self, side: Side, b: usize, a: MatrixRef<'_, T>, result: MatrixRef<'_, T>) -> f64 {
+    fn ratio(&self, side: Side<'_, T>, b: usize, a: MatrixRef<'_, T>, result: MatrixRef<'_, T>) -> f64 {
         let pivots = &self.pivots[b * a.rows()..(b + 1) * a.rows()];
         match (self.task, side) {
             (Task::Lu, Side::Ours) => factorization_ratio(a, result, pivots),
             (Task::Lu, Side::Plain) => factorization_ratio(a, result, &plain::exchanges(pivots)),
+            (Task::Lu, Side::Peer(peer)) => factorization_ratio(a, result, &peer.exchanges(pivots)),
             (Task::Inverse, _) => inverse_ratio(a, result),
         }
     }

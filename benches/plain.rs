@@ -65,7 +65,7 @@ fn parallelism(batch: usize) -> Par {
 }
 
 /// Matrices of a chunk.
-fn chunk(batch: usize) -> usize {
+pub(crate) fn chunk(batch: usize) -> usize {
     batch.div_ceil(CHUNKS * rayon::current_num_threads()).max(1)
 }
 

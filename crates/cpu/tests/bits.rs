@@ -140,6 +140,25 @@ fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>
     }
 }
 
+/// A NaN is never the largest of a column, wherever it stands and whoever looks for it.
+fn a_nan_leaves_plans_and_instruction_sets_the_same_exchanges<T: CpuScalar>() {
+    for n in [4, 7, 9, 16, 20, 33, 64, 77] {
+        let mut random = matrices::Random::new(n as u64);
+        let nan = |b: usize, i, j| (i, j) == (b * 5 % n, b * 3 % n);
+        let a = Batch::<T>::from_fn(24, n, n, |b, i, j| if nan(b, i, j) { T::nan() } else { random.scalar() }).unwrap();
+        let b = random_batch(24, n, 1);
+        let mut expected = None;
+        for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
+            let cpu = Cpu::builder().threads(1).instruction_set(set).build().unwrap();
+            for plan in ["interleaved", "blocked"] {
+                let exchanges = everything(&cpu, plan, &a, &b)[1].clone();
+                let first = expected.get_or_insert_with(|| exchanges.clone());
+                assert!(*first == exchanges, "{plan} n={n}, {}", cpu.describe());
+            }
+        }
+    }
+}
+
 /// Regular matrices, a singular one, regular ones: many groups at a time, where neighbours lie in plain memory, and one by one, where they do not.
 fn plain_and_padded_memory_give_the_same_bits<T: CpuScalar>() {
     for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
@@ -195,5 +214,6 @@ for_every_scalar! {
     places_and_threads_do_not_change_bits
     in_place_and_from_factors_give_the_same_bits
     plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits
+    a_nan_leaves_plans_and_instruction_sets_the_same_exchanges
     plain_and_padded_memory_give_the_same_bits
 }

@@ -91,6 +91,7 @@ impl Limits {
             warp: a.warp.min(b.warp),
             l2_bytes: a.l2_bytes.min(b.l2_bytes),
             memory_bytes: a.memory_bytes.min(b.memory_bytes),
+            exact_orders: a.exact_orders && b.exact_orders,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use batchla_core::{Scalar, Transpose};
 
-use super::getrf::exchange_rows;
+use super::laswp::exchange_rows;
 use super::tile::{Factors, lanes_after, lanes_before, load, number, spread, store, subtract};
 use crate::scalar::over;
 use crate::simd::{Lanes, Vector, Work};

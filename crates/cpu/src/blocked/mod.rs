@@ -9,7 +9,9 @@
 mod getrf;
 mod getri;
 mod getrs;
+mod laswp;
 mod pack;
+mod panel;
 mod tile;
 
 use batchla_core::ScalarKind;

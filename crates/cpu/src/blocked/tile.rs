@@ -1,6 +1,8 @@
 //! The tile: some vectors of some columns in registers while a product is subtracted from them.
 
-use crate::simd::{Lanes, Vector};
+use batchla_core::Scalar;
+
+use crate::simd::{Lanes, Vector, Work, outline};
 
 /// A part of a product `A B`: columns `first..first + depth` of `A`, and as many rows of `B`.
 #[derive(Clone, Copy)]
@@ -16,7 +18,7 @@ pub(super) struct Factors<'a, L> {
 
 /// Where the real part of number `i` of a column lies among real numbers.
 #[inline(always)]
-fn place<L: Lanes>(i: usize) -> usize {
+pub(super) fn place<L: Lanes>(i: usize) -> usize {
     if L::PARTS == 1 { i } else { i / L::COUNT * (2 * L::COUNT) + i % L::COUNT }
 }
 
@@ -84,20 +86,39 @@ pub(super) fn subtract_product<L: Lanes>(
     (i, end): (usize, usize),
     width: usize,
 ) {
-    let mut j = 0;
-    if L::PARTS == 1 && L::COUNT * size_of::<<L::Number as batchla_core::Scalar>::Real>() == 64 {
-        while width - j >= 8 {
-            subtract_columns::<L, 8>(own, factors, depth, (i, end), j);
-            j += 8;
+    outline::<L, _>(Product { own, factors, depth, i, end, width });
+}
+
+struct Product<'a, L> {
+    own: &'a mut [L],
+    factors: Factors<'a, L>,
+    depth: usize,
+    i: usize,
+    end: usize,
+    width: usize,
+}
+
+impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Product<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<Same: Lanes<Number = T>>(self) {
+        let Self { own, factors, depth, i, end, width } = self;
+        let mut j = 0;
+        if L::PARTS == 1 && size_of::<L>() == 64 {
+            while width - j >= 8 {
+                subtract_columns::<L, 8>(own, factors, depth, (i, end), j);
+                j += 8;
+            }
         }
-    }
-    while width - j >= 4 {
-        subtract_columns::<L, 4>(own, factors, depth, (i, end), j);
-        j += 4;
-    }
-    while j < width {
-        subtract_columns::<L, 1>(own, factors, depth, (i, end), j);
-        j += 1;
+        while width - j >= 4 {
+            subtract_columns::<L, 4>(own, factors, depth, (i, end), j);
+            j += 4;
+        }
+        while j < width {
+            subtract_columns::<L, 1>(own, factors, depth, (i, end), j);
+            j += 1;
+        }
     }
 }
 
@@ -164,7 +185,7 @@ pub(super) fn store<L: Lanes, const R: usize, const C: usize>(
 /// The lanes above lane `lane`, that is: below it in the column.
 #[inline(always)]
 pub(super) fn lanes_after<L: Lanes>(lane: usize) -> <L::Vector as Vector>::Mask {
-    L::Vector::counting().above(L::count(lane))
+    L::Vector::lanes_after(lane)
 }
 
 /// The lanes before lane `lane`.

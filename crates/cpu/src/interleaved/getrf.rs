@@ -11,7 +11,7 @@ use super::leading_dimension;
 use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
 use super::tiny;
 use crate::scalar::reciprocal;
-use crate::simd::{Lanes, MOST_LANES, Vector, Work};
+use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 
 /// Columns of a panel.
 const PANEL: usize = 2 * COLUMNS;
@@ -36,7 +36,11 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
         let Self { a, order: n, exchanges } = self;
         let a = L::from_numbers_mut(a);
         let mut zero_pivots = L::count(n);
-        factor(a, n, exchanges, &mut zero_pivots);
+        if n <= tiny::LARGEST {
+            factor(a, n, exchanges, &mut zero_pivots);
+        } else {
+            factor_by_steps(a, n, exchanges, &mut zero_pivots);
+        }
         let mut result = [0; MOST_LANES];
         zero_pivots.store_counts(&mut result);
         result
@@ -99,26 +103,85 @@ pub(super) fn factor<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zer
         2 => tiny::factor::<L, 2>(a, &mut exchanges[..2 * L::COUNT], zero_pivots),
         3 => tiny::factor::<L, 3>(a, &mut exchanges[..3 * L::COUNT], zero_pivots),
         4 => tiny::factor::<L, 4>(a, &mut exchanges[..4 * L::COUNT], zero_pivots),
-        0..=WHOLE => {
-            for k in 0..n {
-                let index = largest::<L>(&a[k * n..(k + 1) * n], k);
-                note::<L>(index, exchanges, n, k);
-                choose_and_scale(a, (n, n), (k, index), 0..n, zero_pivots);
-            }
-        }
-        _ => {
-            let shape = (n, leading_dimension(n));
-            for left in (0..n).step_by(PANEL) {
-                let panel = left..n.min(left + PANEL);
+        _ => factor_whole(a, n, exchanges, zero_pivots),
+    }
+}
+
+/// Factors matrices that are one panel.
+#[inline(always)]
+fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+    for k in 0..n {
+        let index = largest::<L>(&a[k * n..(k + 1) * n], k);
+        note::<L>(index, exchanges, n, k);
+        choose_and_scale(a, (n, n), (k, index), 0..n, zero_pivots);
+    }
+}
+
+/// A step of a factorisation, compiled on its own: together, they leave too few registers for each.
+struct Step<'a, L: Lanes, const WHICH: u8> {
+    a: &'a mut [L],
+    order: usize,
+    panel: Range<usize>,
+    exchanges: &'a mut [u32],
+    zero_pivots: &'a mut L::Vector,
+}
+
+/// Factors few rows.
+const ALL: u8 = 0;
+/// Makes the exchanges so far in a panel's columns.
+const EXCHANGE: u8 = 1;
+/// Applies the columns on the left to a panel's.
+const UPDATE: u8 = 2;
+/// Factors a panel.
+const FACTOR: u8 = 3;
+/// Makes a panel's exchanges in the columns on the left.
+const EXCHANGE_LEFT: u8 = 4;
+
+impl<T: Scalar, L: Lanes<Number = T>, const WHICH: u8> Work<T> for Step<'_, L, WHICH> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<Same: Lanes<Number = T>>(self) {
+        let Self { a, order: n, panel, exchanges, zero_pivots } = self;
+        let (shape, left) = ((n, leading_dimension(n)), panel.start);
+        match WHICH {
+            ALL => factor_whole(a, n, exchanges, zero_pivots),
+            EXCHANGE => {
                 for k in 0..left {
                     for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
                 }
-                for_columns!(panel.clone(), |j, C| update::<L, C>(a, shape, left, j));
-                factor_panel(a, shape, panel.clone(), exchanges, zero_pivots);
-                for k in panel.filter(|_| n - left > WHOLE) {
+            }
+            UPDATE => for_columns!(panel, |j, C| update::<L, C>(a, shape, left, j)),
+            FACTOR => factor_panel(a, shape, panel, exchanges, zero_pivots),
+            _ => {
+                for k in panel {
                     for_columns!(0..left, |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
                 }
             }
+        }
+    }
+}
+
+/// Factors the matrices of a group, whatever the order, step by step.
+#[inline(always)]
+fn factor_by_steps<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+    macro_rules! step {
+        ($which:ident, $panel:expr) => {
+            outline::<L, _>(Step::<L, $which> { a, order: n, panel: $panel, exchanges, zero_pivots })
+        };
+    }
+    if n <= WHOLE {
+        return step!(ALL, 0..n);
+    }
+    for left in (0..n).step_by(PANEL) {
+        let panel = left..n.min(left + PANEL);
+        if left > 0 {
+            step!(EXCHANGE, panel.clone());
+            step!(UPDATE, panel.clone());
+        }
+        step!(FACTOR, panel.clone());
+        if left > 0 && n - left > WHOLE {
+            step!(EXCHANGE_LEFT, panel);
         }
     }
 }

@@ -37,13 +37,14 @@ impl<T: Scalar> Work<T> for Getrs<'_, T> {
                 lower::<L, true>(x, (n, ld), |i, k| lu[i + k * ld]);
                 upper::<L, false>(x, (n, ld), |i, k| lu[i + k * ld]);
             }
-            Transpose::Transpose => {
-                lower::<L, false>(x, (n, ld), |i, k| lu[k + i * ld]);
-                upper::<L, true>(x, (n, ld), |i, k| lu[k + i * ld]);
-            }
-            Transpose::ConjugateTranspose => {
+            // Real numbers are their own conjugates.
+            Transpose::ConjugateTranspose if L::PARTS == 2 => {
                 lower::<L, false>(x, (n, ld), |i, k| lu[k + i * ld].conj());
                 upper::<L, true>(x, (n, ld), |i, k| lu[k + i * ld].conj());
+            }
+            Transpose::Transpose | Transpose::ConjugateTranspose => {
+                lower::<L, false>(x, (n, ld), |i, k| lu[k + i * ld]);
+                upper::<L, true>(x, (n, ld), |i, k| lu[k + i * ld]);
             }
         }
         if transpose != Transpose::None {

@@ -234,8 +234,13 @@ fn unpack_run<L: Lanes>(
         let block = get_block::<L>(runs, run, start, from);
         sums.add(block.as_ref());
         let block = L::Vector::transpose(block);
-        for (vector, lane) in block.as_ref().iter().zip(lanes.iter_mut()) {
-            vector.store(&mut lane[start..]);
+        if lanes.len() == L::COUNT {
+            // A count that the compiler knows, or the block is written to memory first.
+            for e in 0..L::COUNT {
+                block.as_ref()[e].store(&mut lanes[e][start..]);
+            }
+        } else {
+            store_some::<L>(block.as_ref(), start, lanes);
         }
     }
     if whole < len {
@@ -247,5 +252,14 @@ fn unpack_run<L: Lanes>(
         for (vector, lane) in L::Vector::transpose(block).as_ref().iter().zip(lanes.iter_mut()) {
             vector.store_part(&mut lane[whole..len]);
         }
+    }
+}
+
+/// Hands over the first vectors of a block, fewer than all.
+#[cold]
+#[inline(never)]
+fn store_some<L: Lanes>(block: &[L::Vector], start: usize, lanes: &mut [&mut [<L::Vector as Vector>::Real]]) {
+    for (vector, lane) in L::Vector::as_reals(block).chunks_exact(L::COUNT).zip(lanes) {
+        lane[start..start + L::COUNT].copy_from_slice(vector);
     }
 }

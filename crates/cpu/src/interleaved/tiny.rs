@@ -7,6 +7,9 @@ use super::getri::index_of;
 use super::tile::{load, store};
 use crate::simd::{Lanes, Vector};
 
+/// The largest order that stays in registers.
+pub(super) const LARGEST: usize = 4;
+
 /// The body for each literal below the first operand.
 macro_rules! for_literals {
     ($n:expr, $k:ident, [$($literal:literal),*], $body:expr) => { $(

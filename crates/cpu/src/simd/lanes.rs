@@ -56,6 +56,8 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     fn select(mask: <Self::Vector as Vector>::Mask, yes: Self, no: Self) -> Self;
     /// Complex conjugate.
     fn conj(self) -> Self;
+    /// The scalar of one lane, in every lane.
+    fn spread(self, lane: usize) -> Self;
 
     /// Aligned memory as vectors of scalars.
     fn from_numbers(numbers: &[Self::Number]) -> &[Self];
@@ -191,6 +193,10 @@ where
         self
     }
     #[inline(always)]
+    fn spread(self, lane: usize) -> Self {
+        Self(self.0.spread(lane))
+    }
+    #[inline(always)]
     fn spread_parts(re: V::Real, _im: V::Real) -> Self {
         Self(V::splat(re))
     }
@@ -296,6 +302,10 @@ where
     #[inline(always)]
     fn conj(self) -> Self {
         Self { re: self.re, im: self.im.mul(V::splat(-<V::Real as One>::one())) }
+    }
+    #[inline(always)]
+    fn spread(self, lane: usize) -> Self {
+        Self { re: self.re.spread(lane), im: self.im.spread(lane) }
     }
     #[inline(always)]
     fn spread_parts(re: V::Real, im: V::Real) -> Self {

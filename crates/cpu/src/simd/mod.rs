@@ -52,6 +52,8 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn minus_product(self, factor: Self, term: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
+    /// The larger number; the other's where this one is NaN.
+    fn larger(self, other: Self) -> Self;
     /// The lanes that are above another's; never one with NaN.
     fn above(self, other: Self) -> Self::Mask;
     /// The lanes that equal another's.
@@ -66,6 +68,10 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn most(self) -> Self::Real;
     /// One lane.
     fn lane_mask(lane: usize) -> Self::Mask;
+    /// The lanes after one.
+    fn lanes_after(lane: usize) -> Self::Mask;
+    /// The number of one lane, in every lane.
+    fn spread(self, lane: usize) -> Self;
     /// The chosen lanes, bit by bit.
     fn bits(mask: Self::Mask) -> u32;
     /// Whether every lane is chosen.
@@ -81,6 +87,9 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn block(x: Self) -> Self::Block;
     /// Vector `i` takes lane `i` of every vector.
     fn transpose(block: Self::Block) -> Self::Block;
+
+    /// Does work in a function of its own, compiled for the vector's instruction set.
+    fn outline<L: Lanes<Vector = Self>, W: Work<L::Number>>(work: W) -> W::Output;
 
     /// Aligned memory as vectors.
     fn from_reals(reals: &[Self::Real]) -> &[Self];
@@ -166,7 +175,7 @@ impl fmt::Display for InstructionSet {
 
 /// Work that is compiled for every instruction set. `run` and all that it calls are `#[inline(always)]`, or they are compiled for the
 /// smallest one.
-pub(crate) trait Work<T: Scalar> {
+pub trait Work<T: Scalar> {
     /// What it computes beside what it writes.
     type Output;
 
@@ -174,11 +183,24 @@ pub(crate) trait Work<T: Scalar> {
     fn run<L: Lanes<Number = T>>(self) -> Self::Output;
 }
 
+/// Does work in a function of its own: what is called in several places is compiled once, and what is compiled alone keeps its numbers in
+/// registers.
+#[inline(always)]
+pub(crate) fn outline<L: Lanes, W: Work<L::Number>>(work: W) -> W::Output {
+    L::Vector::outline::<L, W>(work)
+}
+
 /// Does work on an instruction set that this machine has.
 pub(crate) fn dispatch<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Output {
     match set {
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Avx512 | InstructionSet::Avx2 => x86::run(set, work),
-        _ => work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>(),
+        _ => portable(work),
     }
+}
+
+/// Does work in plain code.
+#[inline(never)]
+fn portable<T: Simd, W: Work<T>>(work: W) -> W::Output {
+    work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>()
 }

@@ -3,7 +3,7 @@
 use batchla_core::Real;
 use num_traits::Float;
 
-use super::{SimdReal, Vector};
+use super::{Lanes, SimdReal, Vector, Work};
 
 /// `N` numbers.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,10 @@ where
         self.map2(self, |a, _| Float::abs(a))
     }
     #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.map2(other, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
     fn above(self, other: Self) -> [bool; N] {
         let mut mask = [false; N];
         for i in 0..N {
@@ -143,6 +147,18 @@ where
         mask
     }
     #[inline(always)]
+    fn lanes_after(lane: usize) -> [bool; N] {
+        let mut mask = [false; N];
+        for i in 0..N {
+            mask[i] = i > lane;
+        }
+        mask
+    }
+    #[inline(always)]
+    fn spread(self, lane: usize) -> Self {
+        Self::splat(self.0[lane % N])
+    }
+    #[inline(always)]
     fn bits(mask: [bool; N]) -> u32 {
         mask.into_iter().enumerate().fold(0, |bits, (lane, chosen)| bits | u32::from(chosen) << lane)
     }
@@ -177,6 +193,10 @@ where
             }
         }
         result
+    }
+    #[inline(never)]
+    fn outline<L: Lanes<Vector = Self>, W: Work<L::Number>>(work: W) -> W::Output {
+        work.run::<L>()
     }
     #[inline(always)]
     fn from_reals(reals: &[R]) -> &[Self] {

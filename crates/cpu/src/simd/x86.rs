@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{InstructionSet, Simd, SimdReal, Vector, Work};
+use super::{InstructionSet, Lanes, Simd, SimdReal, Vector, Work};
 
 /// Does work on an instruction set that this machine has; on plain code where it has not.
 pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Output {
@@ -14,7 +14,7 @@ pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Outpu
         InstructionSet::Avx512 if set.is_available() => unsafe { avx512(work) },
         // SAFETY: as above.
         InstructionSet::Avx2 if set.is_available() => unsafe { avx2(work) },
-        _ => work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>(),
+        _ => super::portable(work),
     }
 }
 
@@ -28,12 +28,25 @@ fn avx2<T: Simd, W: Work<T>>(work: W) -> W::Output {
     work.run::<T::Lanes<<T::Real as SimdReal>::Avx2>>()
 }
 
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
+#[inline(never)]
+fn avx512_outline<L: Lanes, W: Work<L::Number>>(work: W) -> W::Output {
+    work.run::<L>()
+}
+
+#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+#[inline(never)]
+fn avx2_outline<L: Lanes, W: Work<L::Number>>(work: W) -> W::Output {
+    work.run::<L>()
+}
+
 /// One vector type: the trait's methods by the names of the intrinsics behind them.
 macro_rules! vector {
     (
-        $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty,
+        $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, lane_mask: $lane_mask:expr, most: $most:expr,
+        max: $max:ident, spread: $spread:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, lane_mask: $lane_mask:expr, lanes_after: $lanes_after:expr, most: $most:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr
     ) => {
         /// A vector of the processor.
@@ -108,6 +121,11 @@ macro_rules! vector {
                 unsafe { Self($abs(self.0)) }
             }
             #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                // SAFETY: see the head of the file. The instruction gives the second operand where one is NaN.
+                unsafe { Self($max(self.0, other.0)) }
+            }
+            #[inline(always)]
             fn above(self, other: Self) -> $mask {
                 // SAFETY: see the head of the file.
                 unsafe { $above(self.0, other.0) }
@@ -151,6 +169,16 @@ macro_rules! vector {
                 unsafe { $lane_mask(lane) }
             }
             #[inline(always)]
+            fn lanes_after(lane: usize) -> $mask {
+                // SAFETY: see the head of the file.
+                unsafe { $lanes_after(lane) }
+            }
+            #[inline(always)]
+            fn spread(self, lane: usize) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($spread(self.0, lane)) }
+            }
+            #[inline(always)]
             fn bits(mask: $mask) -> u32 {
                 // SAFETY: see the head of the file.
                 unsafe { $bits(mask) }
@@ -185,6 +213,11 @@ macro_rules! vector {
                 block
             }
             #[inline(always)]
+            fn outline<L: Lanes<Vector = Self>, W: Work<L::Number>>(work: W) -> W::Output {
+                // SAFETY: see the head of the file.
+                unsafe { $outline::<L, W>(work) }
+            }
+            #[inline(always)]
             fn from_reals(reals: &[$real]) -> &[Self] {
                 // SAFETY: a vector is valid for whatever numbers there are, and of their layout.
                 unsafe { reals.align_to().1 }
@@ -209,15 +242,17 @@ macro_rules! vector {
 }
 
 vector!(
-    F64x8, f64, 8, __m512d, __mmask8,
+    F64x8, f64, 8, __m512d, __mmask8, avx512_outline,
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd,
     _mm512_fmadd_pd, _mm512_fnmadd_pd,
+    max: _mm512_max_pd, spread: |a, lane: usize| _mm512_permutexvar_pd(_mm512_set1_epi64(lane as i64), a),
     abs: |a| _mm512_abs_pd(a),
     above: |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     bits: |mask| _cvtmask8_u32(mask),
     lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
+    lanes_after: |lane: usize| _cvtu32_mask8(0xfe << lane),
     most: |a| _mm512_reduce_max_pd(a),
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
     load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
@@ -233,15 +268,17 @@ vector!(
 );
 
 vector!(
-    F32x16, f32, 16, __m512, __mmask16,
+    F32x16, f32, 16, __m512, __mmask16, avx512_outline,
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps,
     _mm512_fmadd_ps, _mm512_fnmadd_ps,
+    max: _mm512_max_ps, spread: |a, lane: usize| _mm512_permutexvar_ps(_mm512_set1_epi32(lane as i32), a),
     abs: |a| _mm512_abs_ps(a),
     above: |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     bits: |mask| _cvtmask16_u32(mask),
     lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
+    lanes_after: |lane: usize| _cvtu32_mask16(0xfffe << lane),
     most: |a| _mm512_reduce_max_ps(a),
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
     load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
@@ -257,9 +294,13 @@ vector!(
 );
 
 vector!(
-    F64x4, f64, 4, __m256d, __m256d,
+    F64x4, f64, 4, __m256d, __m256d, avx2_outline,
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd,
     _mm256_fmadd_pd, _mm256_fnmadd_pd,
+    max: _mm256_max_pd, spread: |a, lane: usize| _mm256_castps_pd(_mm256_permutevar8x32_ps(
+        _mm256_castpd_ps(a),
+        _mm256_add_epi32(_mm256_set1_epi32(2 * lane as i32), _mm256_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1)),
+    )),
     abs: |a| _mm256_andnot_pd(_mm256_set1_pd(-0.0), a),
     above: |a, b| _mm256_cmp_pd::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm256_cmp_pd::<_CMP_EQ_OQ>(a, b),
@@ -268,6 +309,10 @@ vector!(
     lane_mask: |lane: usize| _mm256_castsi256_pd(_mm256_cmpeq_epi64(
         _mm256_set1_epi64x(lane as i64),
         _mm256_setr_epi64x(0, 1, 2, 3),
+    )),
+    lanes_after: |lane: usize| _mm256_castsi256_pd(_mm256_cmpgt_epi64(
+        _mm256_setr_epi64x(0, 1, 2, 3),
+        _mm256_set1_epi64x(lane as i64),
     )),
     most: |a| {
         let halves = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
@@ -287,9 +332,10 @@ vector!(
 );
 
 vector!(
-    F32x8, f32, 8, __m256, __m256,
+    F32x8, f32, 8, __m256, __m256, avx2_outline,
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps,
     _mm256_fmadd_ps, _mm256_fnmadd_ps,
+    max: _mm256_max_ps, spread: |a, lane: usize| _mm256_permutevar8x32_ps(a, _mm256_set1_epi32(lane as i32)),
     abs: |a| _mm256_andnot_ps(_mm256_set1_ps(-0.0), a),
     above: |a, b| _mm256_cmp_ps::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b),
@@ -298,6 +344,10 @@ vector!(
     lane_mask: |lane: usize| _mm256_castsi256_ps(_mm256_cmpeq_epi32(
         _mm256_set1_epi32(lane as i32),
         _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+    )),
+    lanes_after: |lane: usize| _mm256_castsi256_ps(_mm256_cmpgt_epi32(
+        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+        _mm256_set1_epi32(lane as i32),
     )),
     most: |a| {
         let halves = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));

@@ -1,0 +1,194 @@
+//! A panel of few columns, factored one after another: each takes its update from those before it while it is in registers.
+
+use batchla_core::Scalar;
+
+use super::laswp::exchange_rows;
+use super::tile::{Factors, lanes_after, load, number, spread, store, subtract};
+use crate::scalar::reciprocal;
+use crate::simd::{Lanes, Vector, Work, outline};
+
+/// Columns of a panel: whole vectors.
+#[inline(always)]
+pub(super) fn width<L: Lanes>() -> usize {
+    super::COLUMNS.max(L::COUNT)
+}
+
+/// Factors the panel whose columns are `a`, `ld` apart, and whose first diagonal is in row `top`; gives the row of the first zero pivot.
+///
+/// While the pivot of a column is looked for, the next column takes its update from those before: the one does not wait for the other.
+#[inline(always)]
+pub(super) fn factor_panel<L: Lanes>(
+    a: &mut [L],
+    (ld, order): (usize, usize),
+    top: usize,
+    exchanges: &mut [u32],
+) -> Option<usize> {
+    outline::<L, _>(Panel { a, ld, order, top, exchanges })
+}
+
+struct Panel<'a, L> {
+    a: &'a mut [L],
+    ld: usize,
+    order: usize,
+    top: usize,
+    exchanges: &'a mut [u32],
+}
+
+impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Panel<'_, L> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<Same: Lanes<Number = T>>(self) -> Option<usize> {
+        let Self { a, ld, order, top, exchanges } = self;
+        let (first, vectors, width) = (top / L::COUNT, order.div_ceil(L::COUNT), exchanges.len());
+        let mut zero_pivot = None;
+        let mut best = L::Vector::splat(num_traits::zero());
+        for x in &a[first..vectors] {
+            best = x.size().larger(best);
+        }
+        for k in 0..width {
+            let row = top + k;
+            let p = first_of(&a[k * ld + first..k * ld + vectors], best.most(), k) + top;
+            exchanges[k] = p as u32;
+            let (before, own) = a.split_at_mut(k * ld);
+            let (own, after) = own.split_at_mut((2 * ld).min((width - k) * ld));
+            if own.len() > ld {
+                update(before, &mut own[ld..], (ld, vectors), first);
+            }
+            let (column, next) = own.split_at_mut(ld);
+            let column = &mut column[..vectors];
+            let pivot = number(column, p);
+            let mut factor = None;
+            if pivot == num_traits::zero() {
+                // Nothing to scale: all below is zero. The update goes on, as LAPACK's does.
+                zero_pivot = zero_pivot.or(Some(row));
+            } else if pivot.abs1() >= L::Number::SAFE_MINIMUM {
+                factor = Some(L::splat(reciprocal(pivot)));
+            } else {
+                for i in (row..order).filter(|&i| i != p) {
+                    let x = number(column, i).divide(pivot);
+                    L::set_lane(column, i / L::COUNT, i % L::COUNT, x);
+                }
+            }
+            best = if next.is_empty() {
+                exchange_and_eliminate::<L, false>(column, next, (row, p), factor)
+            } else {
+                exchange_and_eliminate::<L, true>(column, &mut next[..vectors], (row, p), factor)
+            };
+            // Number by number, in columns that are not looked at soon: a load of a vector waits for the store of a lane.
+            exchange_rows(before, ld, row, &exchanges[k..=k]);
+            exchange_rows(after, ld, row, &exchanges[k..=k]);
+        }
+        zero_pivot
+    }
+}
+
+/// Applies some of the panel's first columns to another, from vector `first` on, which holds their first diagonal.
+#[inline(always)]
+fn update<L: Lanes>(before: &[L], own: &mut [L], (ld, vectors): (usize, usize), first: usize) {
+    let mut i = first;
+    match vectors - i {
+        8.. => update_top::<L, 8>(before, own, ld, &mut i),
+        4.. => update_top::<L, 4>(before, own, ld, &mut i),
+        2.. => update_top::<L, 2>(before, own, ld, &mut i),
+        _ => update_top::<L, 1>(before, own, ld, &mut i),
+    }
+    while vectors - i >= 8 {
+        update_below::<L, 8>(before, own, ld, (first, i));
+        i += 8;
+    }
+    while vectors - i >= 2 {
+        update_below::<L, 2>(before, own, ld, (first, i));
+        i += 2;
+    }
+    if i < vectors {
+        update_below::<L, 1>(before, own, ld, (first, i));
+    }
+}
+
+/// The first `R` vectors, in which the columns' own rows are eliminated from one another.
+#[inline(always)]
+fn update_top<L: Lanes, const R: usize>(before: &[L], own: &mut [L], ld: usize, i: &mut usize) {
+    let depth = before.len() / ld;
+    let mut x = load::<L, R, 1>(own, ld, *i, 0)[0];
+    for top in 0..R.min(width::<L>() / L::COUNT) {
+        for k in top * L::COUNT..depth.min((top + 1) * L::COUNT) {
+            let l = &before[k * ld + *i..][..R];
+            let u = x[top].spread(k % L::COUNT);
+            x[top] = L::select(lanes_after::<L>(k % L::COUNT), x[top].minus_product(l[top], u), x[top]);
+            for r in top + 1..R {
+                x[r] = x[r].minus_product(l[r], u);
+            }
+        }
+    }
+    store(own, ld, *i, 0, [x]);
+    *i += R;
+}
+
+/// `R` vectors below, from `i` on.
+#[inline(always)]
+fn update_below<L: Lanes, const R: usize>(before: &[L], own: &mut [L], ld: usize, (first, i): (usize, usize)) {
+    let mut x = load::<L, R, 1>(own, ld, i, 0);
+    let factors = Factors { a: before, b: None, row: first * L::COUNT, ld };
+    subtract::<L, R, 1, false>(&mut x, own, factors, (0, before.len() / ld), i, 0);
+    store(own, ld, i, 0, x);
+}
+
+/// Exchanges rows `row` and `p` of a column, scales what is below and, where there is a `NEXT` column, eliminates it from that; gives the
+/// largest sizes that are left there.
+#[inline(always)]
+fn exchange_and_eliminate<L: Lanes, const NEXT: bool>(
+    column: &mut [L],
+    next: &mut [L],
+    (row, p): (usize, usize),
+    factor: Option<L>,
+) -> L::Vector {
+    let (first, lane) = (row / L::COUNT, row % L::COUNT);
+    let (own, below) = (L::Vector::lane_mask(lane), lanes_after::<L>(lane));
+    let (there, step) = (L::count(p), L::count(L::COUNT));
+    let (old, pivot) = (spread(column, row), spread(column, p));
+    let (old_next, u) = if NEXT { (spread(next, row), spread(next, p)) } else { (L::zero(), L::zero()) };
+    let scaled = |x: L| if let Some(factor) = factor { x.times(factor) } else { x };
+    let mut best = L::Vector::splat(num_traits::zero());
+    let mut rows = L::Vector::counting().add(L::count(first * L::COUNT));
+    for i in first..column.len() {
+        let here = rows.equals(there);
+        rows = rows.add(step);
+        let x = L::select(here, old, column[i]);
+        let l = scaled(x);
+        column[i] = if i == first { L::select(below, l, L::select(own, pivot, x)) } else { l };
+        if NEXT {
+            let x = L::select(here, old_next, next[i]);
+            let rest = x.minus_product(l, u);
+            if i == first {
+                next[i] = L::select(below, rest, L::select(own, u, x));
+                best = L::Vector::select(below, rest.size().larger(best), best);
+            } else {
+                next[i] = rest;
+                best = rest.size().larger(best);
+            }
+        }
+    }
+    best
+}
+
+/// The first row from `first` on whose size is `largest`; `first` where that is zero.
+#[inline(always)]
+fn first_of<L: Lanes>(column: &[L], largest: <L::Vector as Vector>::Real, first: usize) -> usize {
+    if largest == num_traits::zero() {
+        return first;
+    }
+    let (target, together) = (L::Vector::splat(largest), 64 / L::COUNT);
+    let mut open = u64::MAX << first;
+    for (at, vectors) in column.chunks(together).enumerate() {
+        let mut found = 0;
+        for (i, x) in vectors.iter().enumerate() {
+            found |= u64::from(L::Vector::bits(x.size().equals(target))) << (i * L::COUNT);
+        }
+        if found & open != 0 {
+            return at * 64 + (found & open).trailing_zeros() as usize;
+        }
+        open = u64::MAX;
+    }
+    first
+}
