@@ -151,7 +151,8 @@ impl Emulated {
         let name = format!("{}, emulated", limits.name);
         let shared_bytes_per_block = self.shared_bytes.unwrap_or(limits.shared_bytes_per_block);
         // One host object serves all orders: it is dear to compile, and run seldom.
-        let limits = Limits { name, memory_bytes: self.memory_bytes, shared_bytes_per_block, exact_orders: false, ..limits };
+        let limits =
+            Limits { name, memory_bytes: self.memory_bytes, shared_bytes_per_block, exact_orders: false, ..limits };
         let kept = Environment::read().cache.map_or_else(DiskCache::off, DiskCache::at);
         let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks, self.largest_grid));

@@ -234,7 +234,7 @@ mutants! {
         to: "chip.origin[panel.position[r]] = panel.position[r];", plan: "resident", step: Step::All, shown: Results,
     }
     a_tie_is_left_to_the_first_lane {
-        file: "getf2.cuh", from: "unusual |= those & (those - 1);", to: ";", plan: "resident", shown: Results,
+        file: "getf2.cuh", from: "unusual |= those & (those - 1);", to: ";", order: 16, plan: "resident", shown: Results,
     }
     a_matrix_has_the_outcome_of_its_neighbour {
         file: "getrf_getri.cu", from: "Warp::broadcast(word, mate * LANES)", to: "Warp::broadcast(word, 0)", order: 7, plan: "resident",
@@ -252,7 +252,7 @@ mutants! {
     }
     rows_of_u_are_solved_before_all_are_posted {
         file: "lookahead.cuh", from: "    Lanes::sync();\n    for (int c = lane; c < NB; c += LANES) {",
-        to: "    for (int c = lane; c < NB; c += LANES) {", plan: "resident", shown: Check("race"),
+        to: "    for (int c = lane; c < NB; c += LANES) {", plan: "resident", shown: Check("uninitialised memory"),
     }
     a_row_that_leaves_the_panel_is_not_listed {
         file: "lookahead.cuh", from: "if (was < first + width) exchange.to", to: "if (was < first + width - 1) exchange.to", plan: "resident",
@@ -260,7 +260,7 @@ mutants! {
     }
     a_block_of_u_is_overwritten_while_others_still_read {
         file: "rows.cuh", from: "        crew_sync();\n        UNROLL", to: "        UNROLL", plan: "resident:helpers=1", step: Step::All,
-        shown: Check("race"),
+        shown: Check("uninitialised memory"),
     }
     a_sum_is_taken_in_another_order {
         file: "rows.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident:tensor=0", step: Step::All, shown: Results,

@@ -150,7 +150,12 @@ fn the_ordinary_run_reaches_every_plan_every_branch_and_every_step() {
 }
 
 /// From matrices to inverses and determinants in one launch.
-fn what_stays_on_chip_gives_the_same_bits(scalar: ScalarKind, order: usize, architecture: &str, plans: &[&'static str]) {
+fn what_stays_on_chip_gives_the_same_bits(
+    scalar: ScalarKind,
+    order: usize,
+    architecture: &str,
+    plans: &[&'static str],
+) {
     let Some(planner) = open(Emulated::new("sm_80")) else { return };
     let trial = Trial { scalar, order, plan: "left-looking", step: Step::All, rows_first: true };
     let expected = trial.run(&planner, &planner).unwrap();

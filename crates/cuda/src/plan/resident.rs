@@ -150,7 +150,9 @@ impl ResidentPlan {
         let needed = order.div_ceil(WARP).max(1);
         let rows = request.number_or("rows", 1..=8, own.rows.max(needed))?;
         if rows < needed {
-            return Err(format!("{WARP} threads of {rows} rows cannot hold a panel of order {order}: {needed} rows are needed"));
+            return Err(format!(
+                "{WARP} threads of {rows} rows cannot hold a panel of order {order}: {needed} rows are needed"
+            ));
         }
         let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
         let threads = if helpers > 0 { WARP } else { order.div_ceil(rows).next_power_of_two() };
@@ -165,15 +167,19 @@ impl ResidentPlan {
             ScalarKind::F32 | ScalarKind::C32 => None,
         };
         let can = threads == WARP && step.is_some_and(|step| panel.is_multiple_of(step));
-        let tensor = request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
+        let tensor =
+            request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
         if tensor && !can {
-            return Err(format!("matrix instructions need doubles, whole warps and panels of whole steps; not {scalar}, {threads} threads, {panel} columns"));
+            return Err(format!(
+                "matrix instructions need doubles, whole warps and panels of whole steps; not {scalar}, {threads} threads, {panel} columns"
+            ));
         }
         let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
         let crew = threads + helpers * WARP;
         let block = if crew <= 8 { WARP } else { 2 * WARP };
         let teams = if rows > 1 { (WARP / crew).max(1) } else { (block / crew).max(1) };
-        let mut plan = Self { panel, threads, rows, helpers, teams, blocks: 1, tensor, exact, inverts, dynamic_shared_bytes: 0 };
+        let mut plan =
+            Self { panel, threads, rows, helpers, teams, blocks: 1, tensor, exact, inverts, dynamic_shared_bytes: 0 };
         let limit = limits.shared_bytes_per_block as usize;
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
@@ -219,7 +225,8 @@ impl ResidentPlan {
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         let (bytes, pack) = (scalar_bytes(scalar), 16 / scalar_bytes(scalar));
         let stride = (order.div_ceil(pack) | 1) * pack;
-        let one = stride * order * bytes + order.next_multiple_of(16) * (bytes + 8 + order.div_ceil(self.panel).next_multiple_of(4));
+        let one = stride * order * bytes
+            + order.next_multiple_of(16) * (bytes + 8 + order.div_ceil(self.panel).next_multiple_of(4));
         self.teams * (one + self.stagger(one, self.threads * bytes))
     }
 
@@ -265,7 +272,10 @@ impl fmt::Display for ResidentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { panel, threads, rows, helpers, teams, blocks, tensor, exact, inverts, .. } = self;
         let what = if *inverts { "inverse" } else { "LU" };
-        write!(f, "{what} on chip panel={panel} threads={threads} rows={rows} helpers={helpers} teams={teams} blocks={blocks}")?;
+        write!(
+            f,
+            "{what} on chip panel={panel} threads={threads} rows={rows} helpers={helpers} teams={teams} blocks={blocks}"
+        )?;
         write!(f, " tensor={} exact={}", u8::from(*tensor), u8::from(*exact))
     }
 }
