@@ -233,9 +233,6 @@ mutants! {
         file: "lookahead.cuh", from: "chip.origin[panel.position[r]] = lane + r * LANES;",
         to: "chip.origin[panel.position[r]] = panel.position[r];", plan: "resident", step: Step::All, shown: Results,
     }
-    a_tie_is_left_to_the_first_lane {
-        file: "getf2.cuh", from: "unusual |= those & (those - 1);", to: ";", order: 16, plan: "resident", shown: Results,
-    }
     a_matrix_has_the_outcome_of_its_neighbour {
         file: "getrf_getri.cu", from: "Warp::broadcast(word, mate * LANES)", to: "Warp::broadcast(word, 0)", order: 7, plan: "resident",
         step: Step::All, shown: Results,
