@@ -157,7 +157,7 @@ impl ResidentPlan {
         let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
         let threads = if helpers > 0 { WARP } else { order.div_ceil(rows).next_power_of_two() };
         let pack = 16 / scalar_bytes(scalar);
-        let panel = request.number_or("panel", 1..=64, own.panel.min(order.next_multiple_of(pack).max(pack)))?;
+        let panel = request.number_or("panel", 2..=64, own.panel.min(order.next_multiple_of(pack)).max(pack).max(2))?;
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
