@@ -53,6 +53,7 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf_getri", &["SCALAR=1", "HELPERS=2"], 104),
     allow("getrf_getri", &["SCALAR=2", "HELPERS=1"], 196),
     allow("getrf_getri", &["SCALAR=2", "HELPERS=2"], 388),
+    allow("getrf_getri", &["SCALAR=3", "HELPERS=0"], 24),
     allow("getrf_getri", &["SCALAR=3", "HELPERS=1"], 968),
     // A register or two too many for as many blocks; what it costs was not measured.
     allow("getri", &["SCALAR=1", "NB=8"], 16),
