@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Backend, Element, Error, ErrorKind, Options, Plan, Prepared, Problem};
+use batchla_core::{Backend, Element, Error, ErrorKind, Explanation, Options, Plan, Prepared, Problem};
 
 use crate::device::Device;
 use crate::kernel::loaded::Kernel;
@@ -149,9 +149,9 @@ impl Backend for Cuda {
 
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CudaPrepared, Error> {
         let limits = self.device.limits();
-        let plan = CudaPlan::choose(problem, options, limits)?;
+        let (plan, chosen) = CudaPlan::choose_tuned(problem, options, limits, self.device.tuned())?;
         let parts = Parts::of(problem, &plan, limits)?;
-        log::debug!("{problem}: {plan}");
+        log::debug!("{problem}: {plan}, chosen {chosen}");
         let kernels = load(&self.device, &plan.specifications(problem))?;
         let streamed = plan.getrf.as_ref().and_then(|getrf| getrf.steps.as_ref()).is_some_and(|steps| steps.streamed);
         let lanes =
@@ -159,6 +159,12 @@ impl Backend for Cuda {
         let prepared = CudaPrepared { problem: problem.clone(), plan, parts, kernels, lanes };
         prepared.allow_shared_bytes()?;
         Ok(prepared)
+    }
+
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        let mut explanation = CudaPlan::explain(problem, options, self.device.limits(), self.device.tuned())?;
+        explanation.device = self.describe();
+        Ok(explanation)
     }
 
     fn workspace(&self, prepared: &CudaPrepared) -> Result<CudaWorkspace, Error> {

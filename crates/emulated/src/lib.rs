@@ -121,7 +121,7 @@ impl Emulated {
         let limits = Limits { name, memory_bytes: self.memory_bytes, ..limits };
         let planted = !self.edits.is_empty();
         let compiler = HostCompiler::find(self.checks, self.edits)?;
-        let disk = Environment::read().cache.filter(|_| !planted).map_or_else(DiskCache::off, DiskCache::at);
+        let disk = if planted { DiskCache::off() } else { DiskCache::of(&Environment::read()) };
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks));
         Cuda::on(&Device::with(driver, 0, Arc::new(compiler), disk)?)
     }

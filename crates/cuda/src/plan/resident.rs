@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Operation, Problem, ScalarKind, SourceKind};
+use batchla_core::{Numbers, Operation, Problem, Receipt, ScalarKind, SourceKind};
 
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
@@ -64,14 +64,35 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     }
 }
 
+pub(super) const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "batchla bench plans resident left-looking at orders 2 to 96: benches/record/nvidia-h200/2026-11-21/plans-*.csv",
+);
+
 /// Threads of a block of small matrices.
 const SMALL_BLOCK: usize = 64;
 
 impl ResidentPlan {
+    /// The last order at which such plans are faster than left-looking ones.
+    pub(super) fn best_up_to(problem: &Problem) -> usize {
+        table(problem.scalar(), problem.operation() == Operation::Invert).last().map_or(0, |row| row.order)
+    }
+
+    /// The row of the table that a problem is in; the last one beyond it.
+    pub(super) fn row(problem: &Problem) -> Option<Numbers> {
+        let (scalar, order, inverts) = (problem.scalar(), problem.order(), problem.operation() == Operation::Invert);
+        let rows = table(scalar, inverts);
+        let &Tuned { order: last, panel, rows, registers } =
+            rows.iter().find(|row| order <= row.order).or(rows.last())?;
+        let what = if inverts { "inverse" } else { "LU" };
+        let numbers = format!("panel={panel} rows={rows} registers={registers}");
+        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt: RECEIPT })
+    }
+
     /// Whether the planner chooses such a plan by itself.
     pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
-        let inverts = problem.operation() == Operation::Invert;
-        let served = table(problem.scalar(), inverts).last().is_some_and(|row| problem.order() <= row.order);
+        let served = problem.order() <= Self::best_up_to(problem);
         served && matches!(Self::choose(&Request::default(), problem, limits), Ok(Some(_)))
     }
 
@@ -148,7 +169,7 @@ impl ResidentPlan {
         self.teams * election_bytes(scalar, self.panel, self.threads)
     }
 
-    fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+    pub(super) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
     }
 }
