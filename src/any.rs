@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use batchla_core::{
     Backend, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, DeterminantArgs, Element, Error,
-    Explanation, FactorizeArgs, HostArray, HostBackend, HostMemory, HostPrepared, HostWorkspace, InvertArgs, Options, Problem,
-    Scalar, SolveArgs,
+    Explanation, FactorizeArgs, HostArray, HostBackend, HostMemory, HostPrepared, HostWorkspace, InvertArgs, Options,
+    Problem, Scalar, SolveArgs,
 };
 
 /// A backend over host batches whose type is known only when the program runs.

@@ -19,6 +19,10 @@ pub(crate) struct BackendChoice {
     /// The GPU of the CUDA backend, by its number among those that CUDA_VISIBLE_DEVICES shows [default: 0]
     #[arg(long, value_name = "N")]
     device: Option<usize>,
+
+    /// The plan to compute by, instead of the planner's own: `batchla plan` tells which there are, and what speaks against each
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
 }
 
 /// How many threads compare; for commands that need no backend.
@@ -44,6 +48,14 @@ enum Name {
 impl BackendChoice {
     /// The backend that was asked for.
     pub(crate) fn backend(&self) -> Result<AnyBackend, Error> {
+        let backend = self.unforced()?;
+        Ok(match &self.plan {
+            Some(plan) => backend.with_plan(plan.as_str()),
+            None => backend,
+        })
+    }
+
+    fn unforced(&self) -> Result<AnyBackend, Error> {
         Threads { threads: self.threads }.share()?;
         match (self.backend, self.threads, self.device) {
             (Name::Auto, None, None) => batchla::auto(),

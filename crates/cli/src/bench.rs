@@ -272,7 +272,7 @@ pub(crate) fn scalar(text: &str) -> Result<ScalarKind, String> {
     known.ok_or_else(|| "the types are f32, f64, c32 and c64".to_owned())
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&count| count > 0).ok_or_else(|| "not a number above zero".to_owned())
 }
 

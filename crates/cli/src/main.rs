@@ -2,6 +2,7 @@
 
 mod backend;
 mod bench;
+mod cache;
 mod determinant;
 mod devices;
 mod factorize;
@@ -13,6 +14,7 @@ mod memory;
 mod operation;
 mod output;
 mod pipeline;
+mod plan;
 mod progress;
 mod shell;
 mod sink;
@@ -53,6 +55,8 @@ enum Command {
     Verify(verify::Verify),
     Generate(generate::Generate),
     Devices(devices::Devices),
+    Plan(plan::Plan),
+    Cache(cache::Cache),
     Bench(bench::Bench),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -76,6 +80,8 @@ fn main() -> ExitCode {
         Command::Verify(verify) => verify.run(),
         Command::Generate(generate) => generate.run(),
         Command::Devices(devices) => devices.run(),
+        Command::Plan(plan) => plan.run(),
+        Command::Cache(cache) => cache.run(),
         Command::Completions(completions) => completions.run(Program::command()),
         Command::Man(man) => man.run(Program::command()),
     };

@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use batchla_core::{BatchLayout, Error, ErrorKind, Numbers, Operation, Options, Plan, Problem, Receipt, ScalarKind, SourceKind};
+use batchla_core::{
+    BatchLayout, Error, ErrorKind, Numbers, Operation, Options, Plan, Problem, Receipt, ScalarKind, SourceKind,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Limits;
@@ -68,8 +70,19 @@ impl TunedLayout {
         }
     }
 
-    /// Of a layout; none where matrices are interleaved, or no neighbours are.
-    fn of(layout: &BatchLayout) -> Option<Self> {
+    /// So many matrices, dense.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Layout`] where they would overflow.
+    pub fn of(self, batch: usize, order: usize) -> Result<BatchLayout, Error> {
+        match self {
+            Self::ColumnMajor => BatchLayout::column_major(batch, order, order),
+            Self::RowMajor => BatchLayout::row_major(batch, order, order),
+        }
+    }
+
+    /// That of a layout; none where matrices are interleaved, or no neighbours are.
+    fn found(layout: &BatchLayout) -> Option<Self> {
         let strides = layout.strides();
         match (strides.lanes, strides.row, strides.col) {
             (1, 1, _) => Some(Self::ColumnMajor),
@@ -81,7 +94,13 @@ impl TunedLayout {
 
 impl TunedTable {
     /// A table without rows, of what is measured today on a GPU of such limits.
-    pub fn new(limits: &Limits, scalar: ScalarKind, operation: Operation, layout: TunedLayout, receipt: &Receipt) -> Self {
+    pub fn new(
+        limits: &Limits,
+        scalar: ScalarKind,
+        operation: Operation,
+        layout: TunedLayout,
+        receipt: &Receipt,
+    ) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -107,8 +126,9 @@ impl TunedTable {
     /// # Errors
     /// [`ErrorKind::Io`] where it cannot be read; [`ErrorKind::Argument`] where it is no table.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let unreadable =
-            |error| Error::new(ErrorKind::Io, "read table", format!("{} cannot be read", path.display())).caused_by(error);
+        let unreadable = |error| {
+            Error::new(ErrorKind::Io, "read table", format!("{} cannot be read", path.display())).caused_by(error)
+        };
         let file = File::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -177,6 +197,17 @@ impl TunedTable {
         Ok(path)
     }
 
+    /// Takes over what another table has for other orders than these.
+    pub fn keep_outside(&mut self, before: &Self, orders: &std::ops::RangeInclusive<usize>) {
+        let (start, end) = (*orders.start(), *orders.end());
+        for row in &before.rows {
+            let below = TunedRow { last: row.last.min(start.saturating_sub(1)), ..row.clone() };
+            let above = TunedRow { first: row.first.max(end.saturating_add(1)), ..row.clone() };
+            self.rows.extend([below, above].into_iter().filter(|row| row.first <= row.last));
+        }
+        self.rows.sort_by_key(|row| row.first);
+    }
+
     fn scalar(&self) -> Option<ScalarKind> {
         ScalarKind::ALL.into_iter().find(|scalar| scalar.name() == self.scalar)
     }
@@ -190,7 +221,7 @@ impl TunedTable {
         self.operation() == Some(problem.operation())
             && self.scalar() == Some(problem.scalar())
             && problem.source() != SourceKind::Factors
-            && layouts.iter().all(|layout| TunedLayout::of(layout) == Some(self.layout))
+            && layouts.iter().all(|layout| TunedLayout::found(layout) == Some(self.layout))
     }
 
     fn row(&self, order: usize) -> Option<&TunedRow> {
@@ -228,12 +259,15 @@ impl TunedLayout {
     ///
     /// # Errors
     /// As of the layout.
-    pub fn problem(self, scalar: ScalarKind, operation: Operation, batch: usize, order: usize) -> Result<Problem, Error> {
+    pub fn problem(
+        self,
+        scalar: ScalarKind,
+        operation: Operation,
+        batch: usize,
+        order: usize,
+    ) -> Result<Problem, Error> {
         use num_complex::Complex;
-        let layout = match self {
-            Self::ColumnMajor => BatchLayout::column_major(batch, order, order)?,
-            Self::RowMajor => BatchLayout::row_major(batch, order, order)?,
-        };
+        let layout = self.of(batch, order)?;
         macro_rules! of {
             ($scalar:ty) => {
                 match operation {
@@ -299,9 +333,15 @@ impl Tuned {
     /// The same as numbers with their receipt.
     pub(crate) fn numbers(&self, problem: &Problem) -> Option<Numbers> {
         let (_, table, TunedRow { first, last, plan, speedup }) = self.table(problem)?;
-        let receipt =
-            Receipt { device: table.gpu.clone().into(), date: table.date.clone().into(), command: table.command.clone().into() };
-        Some(Numbers { row: format!("orders {first} to {last}: {plan}, {speedup:.2} times as fast as the planner's own"), receipt })
+        let receipt = Receipt {
+            device: table.gpu.clone().into(),
+            date: table.date.clone().into(),
+            command: table.command.clone().into(),
+        };
+        Some(Numbers {
+            row: format!("orders {first} to {last}: {plan}, {speedup:.2} times as fast as the planner's own"),
+            receipt,
+        })
     }
 }
 
@@ -322,7 +362,8 @@ mod tests {
 
     fn table(rows: &[(usize, usize, &str)]) -> TunedTable {
         let receipt = Receipt::new("NVIDIA H200", "2026-01-31", "batchla tune f64");
-        let rows = rows.iter().map(|&(first, last, plan)| TunedRow { first, last, plan: plan.to_owned(), speedup: 1.25 });
+        let rows =
+            rows.iter().map(|&(first, last, plan)| TunedRow { first, last, plan: plan.to_owned(), speedup: 1.25 });
         TunedTable {
             rows: rows.collect(),
             ..TunedTable::new(&limits(), ScalarKind::F64, Operation::Invert, TunedLayout::ColumnMajor, &receipt)
@@ -362,6 +403,15 @@ mod tests {
         // The batch has no say.
         let one = TunedLayout::ColumnMajor.problem(ScalarKind::F64, Operation::Invert, 1, 40).unwrap();
         assert_eq!(choose(&one, folder.path()).0.getrf.unwrap().panel, 16);
+    }
+
+    #[test]
+    fn what_other_orders_were_tuned_to_before_stays() {
+        let before = table(&[(1, 9, "a"), (10, 20, "b"), (30, 60, "c"), (61, 70, "d")]);
+        let mut now = table(&[(15, 40, "e")]);
+        now.keep_outside(&before, &(12..=50));
+        let rows: Vec<_> = now.rows.iter().map(|row| (row.first, row.last, row.plan.as_str())).collect();
+        assert_eq!(rows, [(1, 9, "a"), (10, 11, "b"), (15, 40, "e"), (51, 60, "c"), (61, 70, "d")]);
     }
 
     #[test]

@@ -61,12 +61,8 @@ fn run(gpu: &Cuda, problem: &Problem, options: &Options) {
             let args = FactorizeArgs::new(&source, &mut view, pivots.slice_mut(), report);
             gpu.run_factorize(&prepared, args, &mut workspace)
         }
-        Operation::Invert => {
-            gpu.run_invert(&prepared, InvertArgs::new(&source, &mut view, report), &mut workspace)
-        }
-        Operation::Solve => {
-            gpu.run_solve(&prepared, SolveArgs::new(&source, None, &mut view, report), &mut workspace)
-        }
+        Operation::Invert => gpu.run_invert(&prepared, InvertArgs::new(&source, &mut view, report), &mut workspace),
+        Operation::Solve => gpu.run_solve(&prepared, SolveArgs::new(&source, None, &mut view, report), &mut workspace),
         _ => gpu.run_determinant(&prepared, DeterminantArgs::new(&source, report), &mut workspace),
     }
     .unwrap();

@@ -17,12 +17,7 @@ impl CudaPlan {
     ///
     /// # Errors
     /// As of [`CudaPlan::choose`].
-    pub fn explain(
-        problem: &Problem,
-        options: &Options,
-        limits: &Limits,
-        tuned: &Tuned,
-    ) -> Result<Explanation, Error> {
+    pub fn explain(problem: &Problem, options: &Options, limits: &Limits, tuned: &Tuned) -> Result<Explanation, Error> {
         let (plan, chosen) = Self::choose_tuned(problem, options, limits, tuned)?;
         let parts = Parts::of(problem, &plan, limits)?;
         let mut explanation = Explanation::new(problem, &plan, limits.to_string(), chosen);
@@ -111,8 +106,7 @@ impl CudaPlan {
             steps.push(plain("determinant", 128, 4));
         }
         if let Some(plan) = &self.getri {
-            let launches =
-                if plan.resources == Resources::Static { 1 } else { plan.block_columns(order).max(1) };
+            let launches = if plan.resources == Resources::Static { 1 } else { plan.block_columns(order).max(1) };
             let shared_bytes = plan.shared_bytes(scalar, order, order);
             for name in ["trtri", "getri"] {
                 let step = Step { launches, shared_bytes, ..plain(name, plan.threads, 1) };
@@ -135,7 +129,8 @@ impl Filling for Step {
     fn filling(self, compiled_threads: usize, blocks: usize, limits: &Limits) -> Self {
         let shared = self.shared_bytes + limits.reserved_shared_bytes_per_block as usize;
         let by_shared = limits.shared_bytes_per_multiprocessor as usize / shared.max(1);
-        let (threads, most) = (self.threads.next_multiple_of(WARP).max(WARP), limits.threads_per_multiprocessor as usize);
+        let (threads, most) =
+            (self.threads.next_multiple_of(WARP).max(WARP), limits.threads_per_multiprocessor as usize);
         let (blocks, bound) = [
             (blocks * compiled_threads.max(1) / threads.min(compiled_threads.max(1)), "registers"),
             (by_shared, "shared memory"),
@@ -162,7 +157,9 @@ impl Family {
                 "the planner's own choice, but another was asked for by name".to_owned()
             }
             _ if !self.resident => measured(format!("slower up to order {last}, where matrices stay on chip")),
-            Ok(None) if problem.source() == SourceKind::Factors => "what starts from factors does not stay on chip".to_owned(),
+            Ok(None) if problem.source() == SourceKind::Factors => {
+                "what starts from factors does not stay on chip".to_owned()
+            }
             Ok(None) => format!(
                 "a matrix takes {} bytes, and what goes with it; {} has {} bytes of shared memory a block",
                 problem.order() * problem.order() * problem.scalar().bytes(),

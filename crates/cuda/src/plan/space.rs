@@ -71,7 +71,8 @@ impl Space {
         let mut names = vec![self.name(&[])];
         let mut all = vec![Vec::new()];
         for axis in self.axes.iter().filter(|axis| axis.coarse) {
-            let with = |numbers: &Vec<_>| axis.values.iter().map(|&v| [&numbers[..], &[(axis.key, v)]].concat()).collect();
+            let with =
+                |numbers: &Vec<_>| axis.values.iter().map(|&v| [&numbers[..], &[(axis.key, v)]].concat()).collect();
             all = all.iter().flat_map(|numbers| -> Vec<Vec<(&str, usize)>> { with(numbers) }).collect();
         }
         names.extend(all.iter().map(|numbers| self.name(numbers)));
@@ -81,8 +82,11 @@ impl Space {
     /// The plans that differ from one of this family in one number: the next lower and higher value, or any where it names none.
     pub fn around(&self, plan: &str) -> Vec<String> {
         let (_, rest) = plan.split_once(':').unwrap_or((plan, ""));
-        let given: Vec<(&str, usize)> =
-            rest.split(',').filter_map(|part| part.split_once('=')).filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect();
+        let given: Vec<(&str, usize)> = rest
+            .split(',')
+            .filter_map(|part| part.split_once('='))
+            .filter_map(|(k, v)| Some((k, v.parse().ok()?)))
+            .collect();
         let mut names = Vec::new();
         for axis in self.axes {
             let own = given.iter().find(|(key, _)| *key == axis.key).map(|(_, value)| *value);
