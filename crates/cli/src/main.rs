@@ -21,6 +21,7 @@ mod sink;
 mod solve;
 mod stream;
 mod summary;
+mod tune;
 mod verify;
 
 use std::error::Error as _;
@@ -56,6 +57,7 @@ enum Command {
     Generate(generate::Generate),
     Devices(devices::Devices),
     Plan(plan::Plan),
+    Tune(tune::TuneOptions),
     Cache(cache::Cache),
     Bench(bench::Bench),
     Completions(shell::Completions),
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(),
         Command::Devices(devices) => devices.run(),
         Command::Plan(plan) => plan.run(),
+        Command::Tune(tune) => tune.run(),
         Command::Cache(cache) => cache.run(),
         Command::Completions(completions) => completions.run(Program::command()),
         Command::Man(man) => man.run(Program::command()),

@@ -52,6 +52,7 @@ mod run;
 mod solve;
 #[cfg(feature = "driver")]
 mod staging;
+#[cfg(feature = "driver")]
 mod steps;
 #[cfg(feature = "driver")]
 mod stream;

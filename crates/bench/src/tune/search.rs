@@ -67,15 +67,25 @@ pub(crate) struct Sampled {
 }
 
 /// Plans that survive the first stage at an order.
-const SURVIVORS: usize = 4;
+const SURVIVORS: usize = 3;
+/// Orders of the first stage on each side of another whose survivors are timed there.
+const SIDES: usize = 2;
 /// A plan survives that takes no more than so many times the best.
 const SLACK: f64 = 1.15;
+/// How a line of the journal begins that tells what making plans ready took.
+const PREPARED: &str = "prepared: ";
+/// What takes so many times the best is not tried twice.
+const HOPELESS: f64 = 2.0;
 /// How often the best is left for a better neighbour.
 const CLIMBS: usize = 6;
 /// By how much a neighbour must be better.
 const STEP: f64 = 0.99;
 /// Alternating rounds of the second stage; the first stage's is round 0.
-const ROUNDS: RangeInclusive<usize> = 1..=3;
+const ROUNDS: usize = 3;
+/// Where rounds do not agree there are more, up to so many.
+const MOST_ROUNDS: usize = 7;
+/// Rounds agree whose slowest takes no more than so many times the fastest.
+const AGREE: f64 = 1.05;
 /// The share of the time after which no more is tried coarsely.
 const COARSE: f64 = 0.35;
 /// The share after which nothing around the best is tried.
@@ -117,8 +127,7 @@ impl<'a> Search<'a> {
             }
             let mut names = self.candidates.coarse();
             names.push(self.candidates.own(order)?);
-            self.round(order, &names, 0)?;
-            survivors.insert(order, self.best(order, &names));
+            survivors.insert(order, self.try_out(order, &names)?);
             self.tell("coarse", order, &names, 0, self.limit);
         }
         for (&order, best) in &mut survivors {
@@ -130,19 +139,19 @@ impl<'a> Search<'a> {
             if self.used >= self.limit && !samples.is_empty() {
                 break;
             }
-            let below = survivors.range(..=order).next_back();
-            let above = survivors.range(order..).next();
+            let (below, above) = (survivors.range(..=order).rev(), survivors.range(order + 1..));
+            let near = below.take(SIDES).chain(above.take(SIDES));
             let mut names: Vec<String> = vec![self.candidates.own(order)?];
-            names.extend(below.into_iter().chain(above).flat_map(|(_, best)| best.iter().cloned()));
-            for round in ROUNDS {
+            names.extend(near.flat_map(|(_, best)| best.iter().cloned()));
+            let timed = names.clone();
+            for round in 1..=MOST_ROUNDS {
                 self.round(order, &names, round)?;
-                // What is far behind is not timed again.
-                let best = self.fastest(order, &names).unwrap_or(f64::INFINITY);
-                names.retain(|name| self.own_or(order, name, |ms| ms <= SLACK * best));
+                let fastest = self.fastest(order, &timed).unwrap_or(f64::INFINITY);
+                names.retain(|name| self.is_open(order, name, round, fastest));
             }
             self.sample(order, &mut samples, &survivors)?;
             let each = self.used / (i + 1) as f64;
-            self.tell("over n", order, &names, 1, self.used + each * (all.len() - i - 1) as f64);
+            self.tell("over n", order, &timed, 1, self.used + each * (all.len() - i - 1) as f64);
         }
         if samples.is_empty() {
             return Err(Error::new(ErrorKind::Device, "tune", "no plan gave a right result at any order")
@@ -163,8 +172,7 @@ impl<'a> Search<'a> {
             }
             let names: Vec<String> = self.candidates.around(&top).into_iter().chain(best.iter().cloned()).collect();
             let before = self.ms(order, &top).unwrap_or(f64::INFINITY);
-            self.round(order, &names, 0)?;
-            *best = self.best(order, &names);
+            *best = self.try_out(order, &names)?;
             self.tell("fine", order, &names, 0, self.limit);
             from.push(top);
             let after = best.first().and_then(|top| self.ms(order, top)).unwrap_or(f64::INFINITY);
@@ -173,6 +181,16 @@ impl<'a> Search<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Times plans once, and those that are not hopeless once more; gives the best.
+    fn try_out(&mut self, order: usize, names: &[String]) -> Result<Vec<String>, Error> {
+        self.round(order, names, 0)?;
+        let fastest = self.fastest(order, names).unwrap_or(f64::INFINITY);
+        let hopeful = |name: &&String| self.ms(order, name).is_some_and(|ms| ms <= HOPELESS * fastest);
+        let again: Vec<String> = names.iter().filter(hopeful).cloned().collect();
+        self.round(order, &again, 1)?;
+        Ok(self.best(order, names))
     }
 
     /// Times each plan once, unless that is known.
@@ -185,12 +203,25 @@ impl<'a> Search<'a> {
                 plans.push((name, distinct));
             }
         }
+        plans.retain(|(_, distinct)| {
+            let done = self.times.get(&(order, distinct.clone())).is_some_and(|rounds| rounds.contains_key(&round));
+            !done
+        });
+        let Some((_, first)) = plans.first() else { return Ok(()) };
+        // What preparing took is known apart, so that a run that is killed behind it counts it too.
+        let prepared = format!("{PREPARED}{first}");
         let unknown = |(_, distinct): &&(&str, String)| self.journal.known(order, round, distinct).is_none();
         let missing: Vec<&str> = plans.iter().filter(unknown).map(|(name, _)| *name).collect();
         let mut since = self.clock.seconds();
         if !missing.is_empty() {
             self.clock.prepare(order, &missing);
         }
+        if self.journal.known(order, round, &prepared).is_none() {
+            let now = self.clock.seconds();
+            let seconds = now - std::mem::replace(&mut since, now);
+            self.journal.push(order, round, &prepared, Entry { seconds, ms: None })?;
+        }
+        self.used += self.journal.known(order, round, &prepared).map_or(0.0, |entry| entry.seconds);
         for (name, distinct) in plans {
             let entry = match self.journal.known(order, round, &distinct) {
                 Some(known) => known,
@@ -212,16 +243,36 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// The time of a plan: the median of the second stage's rounds, or what the first stage has. None where any does not count.
+    /// The time of a plan: the median of the second stage's rounds; before there are two of them the fastest there is, because what disturbs a
+    /// measurement makes it longer. None where any does not count.
     fn ms(&self, order: usize, name: &str) -> Option<f64> {
         let rounds = self.times.get(&(order, self.candidates.distinct(order, name)?))?;
         let all: Vec<f64> = rounds.values().copied().collect::<Option<_>>()?;
-        let later = usize::from(all.len() > 1 && rounds.contains_key(&0));
-        Some(crate::sample::Sample::of(&all[later..])?.median)
+        let later: Vec<f64> = rounds.range(1..).filter_map(|(_, ms)| *ms).collect();
+        let sample = crate::sample::Sample::of(if later.len() > 1 { &later } else { &all })?;
+        Some(if later.len() > 1 { sample.median } else { sample.min })
     }
 
-    fn own_or(&self, order: usize, name: &str, keep: impl Fn(f64) -> bool) -> bool {
-        self.candidates.own(order).is_ok_and(|own| own == name) || self.ms(order, name).is_some_and(keep)
+    /// Whether a plan is timed again: unless it was far behind twice, and until its rounds agree.
+    fn is_open(&self, order: usize, name: &str, round: usize, fastest: f64) -> bool {
+        if round == 1 {
+            return true;
+        }
+        let Some((least, most)) = self.range(order, name) else { return false };
+        let own = self.candidates.own(order).is_ok_and(|own| own == name);
+        match round {
+            _ if least > SLACK * fastest && !own => false,
+            ROUNDS.. => most > AGREE * least,
+            _ => true,
+        }
+    }
+
+    /// The fastest and the slowest round of the second stage, where there are two or more.
+    fn range(&self, order: usize, name: &str) -> Option<(f64, f64)> {
+        let rounds = self.times.get(&(order, self.candidates.distinct(order, name)?))?;
+        let later: Vec<f64> = rounds.range(1..).map(|(_, ms)| *ms).collect::<Option<_>>()?;
+        let (least, most) = later.iter().fold((f64::INFINITY, 0.0f64), |(a, b), ms| (a.min(*ms), b.max(*ms)));
+        (later.len() > 1).then_some((least, most))
     }
 
     fn fastest(&self, order: usize, names: &[String]) -> Option<f64> {
@@ -254,13 +305,9 @@ impl<'a> Search<'a> {
         let own = self.candidates.own(order)?;
         let Some(own_ms) = self.ms(order, &own) else { return Ok(()) };
         let all = survivors.values().flatten();
-        let times: BTreeMap<String, f64> = all.filter_map(|name| Some((name.clone(), self.ms(order, name)?))).collect();
-        let spread = |name: &String| {
-            let rounds = self.times.get(&(order, self.candidates.distinct(order, name)?))?;
-            let later: Vec<f64> = rounds.range(1..).filter_map(|(_, ms)| *ms).collect();
-            let (least, most) = later.iter().fold((f64::INFINITY, 0.0f64), |(a, b), ms| (a.min(*ms), b.max(*ms)));
-            (later.len() > 1).then(|| (most / least).ln())
-        };
+        let timed = |name: &String| self.range(order, name).and_then(|_| self.ms(order, name));
+        let times: BTreeMap<String, f64> = all.filter_map(|name| Some((name.clone(), timed(name)?))).collect();
+        let spread = |name: &String| self.range(order, name).map(|(least, most)| (most / least).ln());
         let spreads = times.keys().chain([&own]).filter_map(spread).collect();
         samples.push(order, own_ms, times, spreads);
         Ok(())

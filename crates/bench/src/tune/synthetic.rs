@@ -259,7 +259,7 @@ fn a_device_that_computes_nothing_gets_no_table() {
         scalar: ScalarKind::F64,
         operation: Operation::Invert,
         layout: TunedLayout::RowMajor,
-        orders: 2..=4,
+        orders: 2..=3,
         seconds: 20.0,
         batch: 20,
         device: 0,
