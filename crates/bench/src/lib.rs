@@ -39,5 +39,5 @@ pub use crate::results::{Results, Row};
 pub use crate::sample::Sample;
 pub use crate::speed::Speed;
 pub use crate::start::{Start, cold, start};
-pub use crate::tune::{Tune, Tuning};
+pub use crate::tune::{Proved, Tune, Tuning};
 pub use crate::verdict::{Verdict, verdict};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use batchla::cuda::TunedLayout;
 use batchla::{Error, Operation, ScalarKind};
-use batchla_bench::{Tune, Tuning};
+use batchla_bench::{Proved, Tune, Tuning};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -60,6 +60,10 @@ pub(crate) struct TuneOptions {
     #[arg(long)]
     fresh: bool,
 
+    /// Do not tune: time the plans in use beside all that could be chosen, in alternating rounds, at so many random orders
+    #[arg(long, value_name = "COUNT", value_parser = at_least_one, conflicts_with_all = ["minutes", "fresh"])]
+    prove: Option<usize>,
+
     /// Folder of the report: tune.md, drawings of time and of the share of the roofline, every time [default: benches/record/GPU/DATE]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
@@ -74,6 +78,7 @@ Examples:
   batchla tune f64                                      inverses of orders 1 to 256, ten minutes
   batchla tune f32 --op factorize --orders 1..64 --minutes 3
   batchla tune c64 --layout row-major -o tuned          what NumPy's order takes
+  batchla tune f64 --prove 30                           how far from the fastest the plans in use are
   batchla plan f64 100                                  whether, and why, the table has its plan
 
 Exit code:
@@ -120,11 +125,16 @@ impl TuneOptions {
         };
         let (interrupt, last) = (Interrupt::watch(), Arc::new(Last::default()));
         interrupt.tell(Arc::<Last>::clone(&last));
-        let tuning = tune.run(&mut |line| {
+        let mut progress = |line: &str| {
             line.clone_into(&mut last.0.lock().unwrap_or_else(PoisonError::into_inner));
             // Where standard error is closed, the table is still written.
             let _ = writeln!(std::io::stderr(), "{line}");
-        })?;
+        };
+        if let Some(count) = self.prove {
+            let rows = tune.prove(count, &mut progress)?;
+            return print("tune", &if self.json { proof_as_json(&rows) } else { proof_in_words(&rows) });
+        }
+        let tuning = tune.run(&mut progress)?;
         print("tune", &if self.json { as_json(&tuning) } else { in_words(&tuning) })
     }
 }
@@ -139,6 +149,20 @@ fn in_words(tuning: &Tuning) -> String {
         table.display(),
         report.display()
     )
+}
+
+fn proof_in_words(rows: &[Proved]) -> String {
+    let worst = rows.iter().map(Proved::ratio).fold(0.0, f64::max);
+    let near = rows.iter().filter(|row| row.ratio() <= 1.05).count();
+    format!(
+        "at {near} of {} orders the plan in use takes at most 1.05 times the best of all, at all of them {worst:.3}",
+        rows.len()
+    )
+}
+
+fn proof_as_json(rows: &[Proved]) -> String {
+    let row = |row: &Proved| json!({ "order": row.order, "plan": row.plan, "ms": row.ms, "best": row.best, "best_ms": row.best_ms });
+    json!(rows.iter().map(row).collect::<Vec<_>>()).to_string()
 }
 
 fn as_json(tuning: &Tuning) -> String {

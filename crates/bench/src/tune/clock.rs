@@ -36,13 +36,14 @@ impl<T: Scalar> GpuClock<T> {
         Ok(Self { gpu, routine, layout, batch, start, arena: None, copy })
     }
 
-    /// Matrices of an order: fewer of large ones, and no more than memory holds.
+    /// Matrices of an order: more of small ones, whose launches would else be timed; fewer of large ones; and no more than memory holds.
     pub(crate) fn batch_of(&self, order: usize) -> usize {
         let bytes = (order * order * T::KIND.bytes()).max(1) as u64;
         let room = self.gpu.device().limits().memory_bytes / SHARE / bytes;
         let share = match order {
-            0..=190 => self.batch,
-            191..=384 => self.batch * 2 / 5,
+            0..=16 => self.batch.saturating_mul(10),
+            17..=190 => self.batch,
+            191..=384 => self.batch.saturating_mul(2) / 5,
             _ => self.batch / 10,
         };
         share.min(usize::try_from(room).unwrap_or(usize::MAX)).max(1)

@@ -10,10 +10,12 @@
 //! | what is known already? | `journal.rs`, a line a measurement, so that a run may end at any time and go on later |
 //! | how long does a plan take, and is its result right? | `clock.rs`, on a GPU |
 //! | what came of it? | `report.rs` |
+//! | is it the fastest? | `proof.rs` |
 
 mod choice;
 mod clock;
 mod journal;
+mod proof;
 mod report;
 mod search;
 #[cfg(test)]
@@ -27,8 +29,9 @@ use batchla_cuda::{Cuda, CudaPlan, Device, Environment, Limits, Space, TunedLayo
 
 use self::clock::GpuClock;
 use self::journal::Journal;
+pub use self::proof::Proved;
 use self::search::{Candidates, Found, Search};
-use crate::record::{default_folder, today};
+use crate::record::{default_folder, today, unwritable, write};
 
 /// What is to be tuned.
 #[derive(Clone, Debug)]
@@ -98,6 +101,52 @@ impl Tune {
             ScalarKind::C32 => self.typed::<Complex<f32>>(device, folder, progress),
             ScalarKind::C64 => self.typed::<Complex<f64>>(device, folder, progress),
         }
+    }
+
+    /// Tunes nothing: at `count` random orders, times the plan that is in use beside all candidates, in alternating rounds, and writes `tune-proof.csv`.
+    ///
+    /// # Errors
+    /// As of [`Tune::run`].
+    pub fn prove(&self, count: usize, progress: &mut dyn FnMut(&str)) -> Result<Vec<Proved>, Error> {
+        let device = Device::open(self.device)?;
+        match self.scalar {
+            ScalarKind::F32 => self.proved::<f32>(&device, count, progress),
+            ScalarKind::F64 => self.proved::<f64>(&device, count, progress),
+            ScalarKind::C32 => self.proved::<Complex<f32>>(&device, count, progress),
+            ScalarKind::C64 => self.proved::<Complex<f64>>(&device, count, progress),
+        }
+    }
+
+    fn proved<T: Scalar>(
+        &self,
+        device: &Device,
+        count: usize,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Proved>, Error> {
+        let limits = device.limits();
+        let candidates = GpuCandidates { tune: self, limits };
+        let mut clock = GpuClock::<T>::new(&Cuda::on(device)?, self.operation, self.layout, self.batch)?;
+        let mut rows = Vec::new();
+        let mut text = "order,batch,plan,ms,best,best_ms,ratio\n".to_owned();
+        for order in proof::draw(&self.orders, count) {
+            let own = candidates.own(order)?;
+            let problem = candidates.problem(order)?;
+            let used = device.tuned().row(&problem).map_or(own, |(_, row)| row.plan.clone());
+            let Some(row) = proof::prove(order, &used, &candidates, &mut clock)? else {
+                progress(&format!("left out: n={order} {used} gives no right result"));
+                continue;
+            };
+            let Proved { plan, ms, best, best_ms, .. } = &row;
+            progress(&format!("n={order:<4} {plan} {ms:.4} ms, {:.3} times the best: {best}", row.ratio()));
+            let [plan, best] = [plan, best].map(|plan| plan.replace(',', " "));
+            let (batch, ratio) = (clock.batch_of(order), row.ratio());
+            text.push_str(&format!("{order},{batch},{plan},{ms:.5},{best},{best_ms:.5},{ratio:.4}\n"));
+            rows.push(row);
+        }
+        let output = self.output.clone().unwrap_or_else(|| default_folder(&limits.name, report::PROOF));
+        std::fs::create_dir_all(&output).map_err(|error| unwritable(&output, error))?;
+        write(&output.join(report::PROOF).with_extension("csv"), &text)?;
+        Ok(rows)
     }
 
     fn typed<T: Scalar>(

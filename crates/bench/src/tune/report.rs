@@ -18,6 +18,8 @@ use crate::results::{Results, Row};
 
 /// The name of the files.
 pub(crate) const NAME: &str = "tune";
+/// The name of what proves that plans are the fastest.
+pub(crate) const PROOF: &str = "tune-proof";
 const OWN: &str = "the planner's own";
 
 /// Writes `tune.md`, `tune.csv` (every order that was looked at closely), `tune-times.csv` (every measurement) and two drawings.

@@ -250,6 +250,27 @@ fn a_plan_whose_result_is_wrong_is_never_chosen() {
 }
 
 #[test]
+fn what_is_not_the_fastest_is_told_by_how_much() {
+    let mut clock = Synthetic::new(NOISY);
+    for (order, used, ratio) in [(70, "b:k=8", 1.0), (70, "b", 1.12), (200, "b:k=16", 1.0), (10, "a:k=2", 1.0)] {
+        let proved = super::proof::prove(order, used, &Plans, &mut clock).unwrap().unwrap();
+        assert_eq!(proved.plan, used);
+        assert!((proved.ratio() / ratio - 1.0).abs() < 0.05 && proved.ratio() >= 1.0, "{proved:?}");
+    }
+    // What does not run there, or gives wrong results, is nothing to compare with.
+    assert_eq!(super::proof::prove(200, "a:k=2", &Plans, &mut clock).unwrap(), None);
+    clock.wrong = Some("b:k=8");
+    assert_eq!(super::proof::prove(70, "b:k=8", &Plans, &mut clock).unwrap(), None);
+}
+
+#[test]
+fn random_orders_are_different_ones_of_the_range() {
+    let drawn = super::proof::draw(&(5..=40), 30);
+    assert!(drawn.len() == 30 && drawn.is_sorted_by(|a, b| a < b) && drawn.iter().all(|n| (5..=40).contains(n)));
+    assert_eq!(super::proof::draw(&(2..=3), 30), [2, 3]);
+}
+
+#[test]
 fn a_device_that_computes_nothing_gets_no_table() {
     use batchla_core::{Operation, ScalarKind};
     use batchla_cuda::{Device, Limits, TunedLayout};
