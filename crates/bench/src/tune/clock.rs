@@ -6,7 +6,7 @@ use std::time::Instant;
 use batchla_core::{Backend, Error, ErrorKind, Operation, Scalar};
 use batchla_cuda::{Cuda, DeviceMemory, TunedLayout};
 
-use super::search::Clock;
+use super::times::Clock;
 use crate::figure::{Contestant, Routine};
 use crate::measure::Arena;
 

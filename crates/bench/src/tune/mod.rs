@@ -5,8 +5,9 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | what is tried, where, and when does it end? | `search.rs` |
+//! | what is tried, where, and when does it end? | `search.rs`, at the orders of `orders.rs` |
 //! | which plan for which orders? | `choice.rs` |
+//! | how long do plans take? | `times.rs`, from what is known, else from a clock |
 //! | what is known already? | `journal.rs`, a line a measurement, so that a run may end at any time and go on later |
 //! | how long does a plan take, and is its result right? | `clock.rs`, on a GPU |
 //! | what came of it? | `report.rs` |
@@ -15,11 +16,13 @@
 mod choice;
 mod clock;
 mod journal;
+mod orders;
 mod proof;
 mod report;
 mod search;
 #[cfg(test)]
 mod synthetic;
+mod times;
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -30,7 +33,8 @@ use batchla_cuda::{Cuda, CudaPlan, Device, Environment, Limits, Space, TunedLayo
 use self::clock::GpuClock;
 use self::journal::Journal;
 pub use self::proof::Proved;
-use self::search::{Candidates, Found, Search};
+use self::search::{Found, Search};
+use self::times::Candidates;
 use crate::record::{default_folder, today, unwritable, write};
 
 /// What is to be tuned.

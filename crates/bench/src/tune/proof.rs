@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use batchla_core::Error;
 
-use super::search::{Candidates, Clock};
+use super::times::{Candidates, Clock};
 use crate::sample::Sample;
 
 /// The plan in use beside the fastest, at one order.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use batchla_core::{Error, ErrorKind};
 
 use super::journal::Journal;
-use super::search::{Candidates, Clock, Found, Search};
+use super::search::{Found, Search};
+use super::times::{Candidates, Clock};
 
 /// Plans `a:k=…` and `b:k=…`: `a` is better at small orders, `b` at large ones, each with a best `k` that grows with the order in steps.
 struct Plans;
