@@ -275,13 +275,14 @@ fn random_orders_are_different_ones_of_the_range() {
 fn a_device_that_computes_nothing_gets_no_table() {
     use batchla_core::{Operation, ScalarKind};
     use batchla_cuda::{Device, Limits, TunedLayout};
-    let (device, _) = Device::fake(Limits::preset("sm_90").unwrap()).unwrap();
+    let limits = Limits { memory_bytes: 1 << 30, ..Limits::preset("sm_90").unwrap() };
+    let (device, _) = Device::fake(limits).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let tune = super::Tune {
         scalar: ScalarKind::F64,
         operation: Operation::Invert,
         layout: TunedLayout::RowMajor,
-        orders: 2..=3,
+        orders: 2..=2,
         seconds: 20.0,
         batch: 20,
         device: 0,
