@@ -152,7 +152,7 @@ impl Compiler for HostCompiler {
             return Ok(Image { bytes, log: String::new() });
         }
         let image = self.object(specification, architecture)?;
-        self.kept.store(&name, &image.bytes);
+        self.kept.store(&name, &format!("{specification} for {architecture} by {}", self.version), &image.bytes);
         Ok(image)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Problem, ScalarKind};
+use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
 use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
@@ -88,6 +88,13 @@ impl GetriPlan {
         Ok(plan)
     }
 
+    /// The row of the table that an order is in.
+    pub(super) fn row(scalar: ScalarKind, order: usize) -> Numbers {
+        let (block, rows, registers) = numbers(scalar, order);
+        let numbers = format!("inverse-block={block} inverse-rows={rows} registers={registers}");
+        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt: RECEIPT }
+    }
+
     /// The block that the kernel is compiled for; one kernel serves the orders of a class.
     pub(crate) fn thread_class(&self) -> usize {
         thread_class(self.threads)
@@ -113,6 +120,12 @@ impl GetriPlan {
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)
     }
 }
+
+const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-20",
+    "batchla bench plans --inverse left-looking:inverse-block=… at orders 32 to 512",
+);
 
 fn thread_class(threads: usize) -> usize {
     threads.next_power_of_two().max(64)
