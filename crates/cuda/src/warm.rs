@@ -31,8 +31,9 @@ impl Cuda {
     /// Makes everything ready that running these problems takes, but for their memory: chooses plans, and compiles, side by side on all cores, the
     /// kernels that are neither loaded nor on disk. Preparing one of the problems then compiles nothing.
     ///
-    /// What is compiled is one kernel or a few for each scalar type, operation, kind of source and class of orders: the order itself is no constant of a
-    /// kernel, only the numbers of the plan are (threads, panel, rows a thread). Of the layouts it only matters whether columns of the input and of the
+    /// What is compiled is one kernel or a few for each scalar type, operation, kind of source and class of orders: of larger orders only the numbers of
+    /// the plan are constants of a kernel (threads, panel, rows a thread); for matrices that stay on chip the order is one too, unless
+    /// [`Limits::exact_orders`](crate::Limits::exact_orders) is off. Of the layouts it only matters whether columns of the input and of the
     /// result are contiguous, of the batch nothing. Kernels that several problems share are there once. The answer has every kernel, in the
     /// order of the problems.
     ///
@@ -167,7 +168,8 @@ mod tests {
     }
 
     fn gpu(compiler: &Arc<FakeCompiler>, disk: DiskCache) -> Cuda {
-        let driver = Arc::new(Fake::new(Limits::preset("sm_90").unwrap()));
+        let limits = Limits { exact_orders: false, ..Limits::preset("sm_90").unwrap() };
+        let driver = Arc::new(Fake::new(limits));
         let compiler = Arc::<FakeCompiler>::clone(compiler);
         Cuda::on(&Device::with(driver, 0, compiler, disk).unwrap()).unwrap()
     }
