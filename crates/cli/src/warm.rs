@@ -20,11 +20,11 @@ use crate::print;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Warm {
     /// The types: f32, f64, c32, c64, with commas between
-    #[arg(value_name = "TYPES", value_delimiter = ',', value_parser = scalar, required = true)]
+    #[arg(value_name = "TYPES", num_args = 1, value_delimiter = ',', value_parser = scalar, required = true)]
     scalars: Vec<ScalarKind>,
 
     /// The orders: 64, or 1-200, or several of these with commas between
-    #[arg(value_name = "ORDERS", value_delimiter = ',', value_parser = orders, required = true)]
+    #[arg(value_name = "ORDERS", num_args = 1, value_delimiter = ',', value_parser = orders, required = true)]
     orders: Vec<(usize, usize)>,
 
     /// What is to be computed
