@@ -116,6 +116,7 @@ impl GetriPlan {
     }
 
     /// Shared memory of a launch that has so many lines of the triangle at hand.
+    #[cfg(any(feature = "driver", test))]
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize, lines: usize) -> usize {
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)
     }
