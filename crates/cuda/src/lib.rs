@@ -65,7 +65,6 @@ mod stream;
 mod tuned;
 #[cfg(feature = "driver")]
 mod warm;
-#[cfg(feature = "driver")]
 mod workspace;
 
 pub use crate::environment::Environment;
@@ -76,7 +75,7 @@ pub use crate::plan::{
     Axis, Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources, Search,
     Space, Steps,
 };
-pub use crate::tuned::{Tuned, TunedLayout, TunedRow, TunedTable};
+pub use crate::tuned::{Tuned, TunedEarlier, TunedLayout, TunedRow, TunedTable};
 #[cfg(feature = "driver")]
 pub use crate::{
     backend::{Cuda, CudaPrepared},
