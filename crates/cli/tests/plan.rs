@@ -5,6 +5,7 @@
 mod program;
 
 use std::fs;
+use std::path::Path;
 
 use batchla::cuda::{Digest, DiskCache};
 use serde_json::Value;
@@ -35,8 +36,36 @@ fn a_plan_tells_what_runs_where_its_numbers_are_from_and_why_no_other() {
         assert!(rejected.len() > 10 && rejected.iter().all(|one| one["reason"].as_str().unwrap().len() > 20));
     }
     let told = bench.well(&["plan", "f64", "128", "--gpu", "a100"]);
-    for word in ["NVIDIA A100", "not chosen", "a multiprocessor", "benches/record", "same bits"] {
+    for word in ["NVIDIA A100", "not chosen", "a multiprocessor", "NVIDIA H200, 2026-", "same bits"] {
         assert!(told.contains(word), "{word}: {told}");
+    }
+}
+
+#[test]
+fn every_number_names_machine_date_and_command_and_its_record_or_that_there_is_none() {
+    let bench = Bench::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for op in ["factorize", "invert", "solve"] {
+        for order in ["3", "40", "128", "300"] {
+            for scalar in ["f32", "f64", "c32", "c64"] {
+                for place in [["--gpu", "sm_90"], ["--backend", "cpu"]] {
+                    let value = explained(&bench, &[&[scalar, order, "--op", op][..], &place].concat());
+                    let numbers = value["numbers"].as_array().unwrap();
+                    assert!(!numbers.is_empty(), "{value}");
+                    for one in numbers {
+                        let [row, device, date, command] =
+                            ["row", "device", "date", "command"].map(|key| one[key].as_str().unwrap());
+                        assert!(row.contains(scalar) && device.len() > 5 && command.len() > 20, "{one}");
+                        let parts: Vec<_> =
+                            date.split('-').map(|part| (part.len(), part.parse::<u32>().is_ok())).collect();
+                        assert_eq!(parts, [(4, true), (2, true), (2, true)], "{one}");
+                        let record = command.split_whitespace().find(|word| word.starts_with("benches/record/"));
+                        let kept = record.is_some_and(|file| root.join(file.trim_end_matches([',', ';'])).is_file());
+                        assert!(kept || record.is_none() && command.ends_with("no record was kept"), "{one}");
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -141,7 +170,11 @@ fn kernels_on_disk_are_listed_with_what_they_are_and_cleared() {
     );
     assert!(run(&["clear"]).1.starts_with("3 kernels, "));
     assert!(run(&["list"]).1.starts_with("0 kernels, "));
-    assert!(cached(&bench, "off", &["cache", "list"]).1.contains("BATCHLA_CACHE_DIR is off"));
+    assert_eq!(run(&["list", "--json"]), (Some(0), String::new()));
+    for what in ["list", "path", "clear"] {
+        let (code, told) = cached(&bench, "off", &["cache", what]);
+        assert!(code == Some(1) && told.contains("BATCHLA_CACHE_DIR is off"), "{told}");
+    }
 }
 
 #[test]
@@ -156,7 +189,7 @@ fn tuning_is_refused_with_the_reason_where_it_cannot_be() {
         let text = bench.error(&[&["tune"], words].concat(), &[]);
         assert!(text.contains(told), "{words:?}: {text}");
     }
-    let off = bench.command(&["tune", "f64"]).env("BATCHLA_TUNED_DIR", "off").output().unwrap();
+    let off = bench.batchla(&["tune", "f64"]);
     let told = String::from_utf8(off.stderr).unwrap();
     assert!(off.status.code() == Some(1) && told.contains("set BATCHLA_TUNED_DIR to a folder"), "{told}");
 }
@@ -169,7 +202,8 @@ fn a_table_of_the_tuner_is_used_and_told_and_a_damaged_one_is_neither() {
     let limits = Limits::preset("sm_90").unwrap();
     let receipt = Receipt::new("NVIDIA H200", "2026-01-31", "batchla tune f64 --minutes 3");
     let mut table = TunedTable::new(&limits, ScalarKind::F64, Operation::Invert, TunedLayout::ColumnMajor, &receipt);
-    table.rows = vec![TunedRow { first: 90, last: 130, plan: "left-looking:panel=16".to_owned(), speedup: 1.25 }];
+    table.rows =
+        vec![TunedRow { first: 90, last: 130, plan: "left-looking:panel=16".to_owned(), speedup: 1.25, earlier: None }];
     let path = table.write(&bench.path("tuned")).unwrap();
     let explained = |order: &str| {
         let words = ["plan", "f64", order, "--gpu", "sm_90", "--json"];

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use batchla_core::{
     Backend, BatchLayout, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Chosen, DeterminantArgs,
-    Explanation, Extras, FactorizeArgs, FactorsRef, InvertArgs, Operation, Options, Problem, Report, SolveArgs, Source,
-    SourceKind, Transpose,
+    Explanation, Extras, FactorizeArgs, FactorsRef, InvertArgs, Operation, Options, Problem, Receipt, Report,
+    ScalarKind, SolveArgs, Source, SourceKind, Transpose,
 };
-use batchla_cuda::{Cuda, CudaPlan, Device, Limits, Tuned};
+use batchla_cuda::{Cuda, CudaPlan, Device, Limits, Tuned, TunedLayout, TunedRow, TunedTable};
 
 fn limits() -> Limits {
     Limits::preset("sm_90").unwrap()
@@ -153,6 +153,25 @@ fn the_reason_says_whether_a_matrix_fits_the_chip_and_where_on_chip_is_slower() 
     assert!(reason(20, "sm_90").starts_with("slower up to order"), "{}", reason(20, "sm_90"));
     // What fits there need not fit here.
     assert!(reason(120, "sm_70").contains("Tesla V100"), "{}", reason(120, "sm_70"));
+}
+
+#[test]
+fn beside_a_tuned_plan_what_has_no_room_is_told_so_and_what_has_that_it_was_slower() {
+    let folder = tempfile::tempdir().unwrap();
+    let receipt = Receipt::new("NVIDIA H200", "2026-01-31", "batchla tune f64");
+    let mut table = TunedTable::new(&limits(), ScalarKind::F64, Operation::Invert, TunedLayout::ColumnMajor, &receipt);
+    let plan = "left-looking:panel=16".to_owned();
+    table.rows = vec![TunedRow { first: 20, last: 200, plan, speedup: 1.5, earlier: None }];
+    table.write(folder.path()).unwrap();
+    let tuned = Tuned::load(folder.path(), &limits());
+    let on_chip = |order| {
+        let problem = TunedLayout::ColumnMajor.problem(ScalarKind::F64, Operation::Invert, 10, order).unwrap();
+        let explanation = CudaPlan::explain(&problem, &Options::default(), &limits(), &tuned).unwrap();
+        assert!(matches!(explanation.chosen, Chosen::ByTuning(_)), "{explanation}");
+        explanation.rejected.into_iter().find(|one| one.plan == "resident").unwrap().reason
+    };
+    assert!(on_chip(20).contains("as the tuner measured it"), "{}", on_chip(20));
+    assert!(on_chip(200).contains("takes 320000 bytes"), "{}", on_chip(200));
 }
 
 #[test]

@@ -29,6 +29,9 @@ fn name() -> impl Strategy<Value = String> {
         "inverse-rows",
         "inverse-threads",
         "inverse-blocks",
+        "helpers",
+        "tensor",
+        "exact",
         "abacus",
     ];
     let value = prop_oneof![0usize..300, Just(1024), Just(usize::MAX)];
@@ -76,7 +79,7 @@ proptest! {
         let limits = Limits::preset("sm_90").unwrap();
         let receipt = Receipt::new("NVIDIA H200", "2026-01-31", "test");
         let mut table = TunedTable::new(&limits, ScalarKind::F64, Operation::Invert, TunedLayout::ColumnMajor, &receipt);
-        table.rows = rows.into_iter().map(|(n, plan)| TunedRow { first: n, last: n + 3, plan, speedup: 1.5 }).collect();
+        table.rows = rows.into_iter().map(|(n, plan)| TunedRow { first: n, last: n + 3, plan, speedup: 1.5, earlier: None }).collect();
         let folder = tempfile::tempdir().unwrap();
         let path = table.write(folder.path()).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();

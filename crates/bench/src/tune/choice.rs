@@ -117,7 +117,10 @@ pub(crate) fn choose(
                 row.last = order;
                 *gains += gain;
             }
-            _ => rows.push((TunedRow { first: order, last: order, plan: (*name).to_owned(), speedup: 1.0 }, gain)),
+            _ => {
+                let plan = (*name).to_owned();
+                rows.push((TunedRow { first: order, last: order, plan, speedup: 1.0, earlier: None }, gain));
+            }
         }
     }
     let rows = rows.into_iter().map(|(row, gains)| {

@@ -150,9 +150,11 @@ impl Family {
     fn rejection(&self, problem: &Problem, limits: &Limits, chosen: &Chosen) -> Rejection {
         let measured = |what: String| format!("{what} ({RECEIPT})");
         let last = ResidentPlan::best_up_to(problem);
-        let reason = match ResidentPlan::choose(&Request::default(), problem, limits) {
+        let resident = ResidentPlan::choose(&Request::default(), problem, limits);
+        let runs = !self.resident || matches!(resident, Ok(Some(_)));
+        let reason = match resident {
             _ if !self.is_planners() => self.compared(problem, limits),
-            _ if matches!(chosen, Chosen::ByTuning(_)) => "slower here, as the tuner measured it".to_owned(),
+            _ if runs && matches!(chosen, Chosen::ByTuning(_)) => "slower here, as the tuner measured it".to_owned(),
             _ if self.name == CudaPlan::own(problem, limits).name => {
                 "the planner's own choice, but another was asked for by name".to_owned()
             }

@@ -12,7 +12,7 @@ use batchla_core::{Numbers, Problem};
 
 pub use self::layout::TunedLayout;
 use self::table::stem;
-pub use self::table::{TunedRow, TunedTable};
+pub use self::table::{TunedEarlier, TunedRow, TunedTable};
 use crate::limits::Limits;
 
 /// The tables that are used on one GPU.
@@ -60,10 +60,11 @@ impl Tuned {
 
     /// The same as numbers with their receipt.
     pub(crate) fn numbers(&self, problem: &Problem) -> Option<Numbers> {
-        let (_, table, TunedRow { first, last, plan, speedup }) = self.table(problem)?;
+        let (_, table, found) = self.table(problem)?;
+        let TunedRow { first, last, plan, speedup, .. } = found;
         Some(Numbers {
             row: format!("orders {first} to {last}: {plan}, {speedup:.2} times as fast as the planner's own"),
-            receipt: table.receipt(),
+            receipt: table.receipt(found),
         })
     }
 }

@@ -45,6 +45,19 @@ pub struct TunedRow {
     pub plan: String,
     /// How many times as fast as the planner's own plans it was, in the geometric mean over these orders.
     pub speedup: f64,
+    /// How it was found, where the table's own date and command are those of a later run, at other orders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<TunedEarlier>,
+}
+
+/// The run that a row was kept from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunedEarlier {
+    /// When, as 2026-01-31.
+    pub date: String,
+    /// By which command.
+    pub command: String,
 }
 
 impl TunedTable {
@@ -156,6 +169,9 @@ impl TunedTable {
     pub fn keep_outside(&mut self, before: &Self, orders: &std::ops::RangeInclusive<usize>) {
         let (start, end) = (*orders.start(), *orders.end());
         for row in &before.rows {
+            let Receipt { date, command, .. } = before.receipt(row);
+            let earlier = Some(TunedEarlier { date: date.into_owned(), command: command.into_owned() });
+            let row = TunedRow { earlier, ..row.clone() };
             let below = TunedRow { last: row.last.min(start.saturating_sub(1)), ..row.clone() };
             let above = TunedRow { first: row.first.max(end.saturating_add(1)), ..row.clone() };
             self.rows.extend([below, above].into_iter().filter(|row| row.first <= row.last));
@@ -163,13 +179,11 @@ impl TunedTable {
         self.rows.sort_by_key(|row| row.first);
     }
 
-    /// How its rows were found.
-    pub fn receipt(&self) -> Receipt {
-        Receipt {
-            device: self.gpu.clone().into(),
-            date: self.date.clone().into(),
-            command: self.command.clone().into(),
-        }
+    /// How one of its rows was found.
+    pub fn receipt(&self, row: &TunedRow) -> Receipt {
+        let own = (&self.date, &self.command);
+        let (date, command) = row.earlier.as_ref().map_or(own, |run| (&run.date, &run.command));
+        Receipt { device: self.gpu.clone().into(), date: date.clone().into(), command: command.clone().into() }
     }
 
     fn scalar(&self) -> Option<ScalarKind> {

@@ -7,7 +7,13 @@ fn limits() -> Limits {
 
 fn table(rows: &[(usize, usize, &str)]) -> TunedTable {
     let receipt = Receipt::new("NVIDIA H200", "2026-01-31", "batchla tune f64");
-    let rows = rows.iter().map(|&(first, last, plan)| TunedRow { first, last, plan: plan.to_owned(), speedup: 1.25 });
+    let rows = rows.iter().map(|&(first, last, plan)| TunedRow {
+        first,
+        last,
+        plan: plan.to_owned(),
+        speedup: 1.25,
+        earlier: None,
+    });
     TunedTable {
         rows: rows.collect(),
         ..TunedTable::new(&limits(), ScalarKind::F64, Operation::Invert, TunedLayout::ColumnMajor, &receipt)
@@ -53,9 +59,18 @@ fn a_table_that_was_written_chooses_from_then_on_and_only_what_it_was_measured_f
 fn what_other_orders_were_tuned_to_before_stays() {
     let before = table(&[(1, 9, "a"), (10, 20, "b"), (30, 60, "c"), (61, 70, "d")]);
     let mut now = table(&[(15, 40, "e")]);
+    now.date = "2026-02-28".to_owned();
     now.keep_outside(&before, &(12..=50));
     let rows: Vec<_> = now.rows.iter().map(|row| (row.first, row.last, row.plan.as_str())).collect();
     assert_eq!(rows, [(1, 9, "a"), (10, 11, "b"), (15, 40, "e"), (51, 60, "c"), (61, 70, "d")]);
+    let dates =
+        |table: &TunedTable| table.rows.iter().map(|row| table.receipt(row).date.into_owned()).collect::<Vec<_>>();
+    assert_eq!(dates(&now), ["2026-01-31", "2026-01-31", "2026-02-28", "2026-01-31", "2026-01-31"]);
+    let mut last = table(&[(1, 5, "f")]);
+    last.date = "2026-03-31".to_owned();
+    last.keep_outside(&now, &(1..=11));
+    let last = TunedTable::parse(serde_json::to_string(&last).unwrap().as_bytes()).unwrap();
+    assert_eq!(dates(&last), ["2026-03-31", "2026-02-28", "2026-01-31", "2026-01-31"]);
 }
 
 #[test]
