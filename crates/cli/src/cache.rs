@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::memory::bytes;
-use crate::print;
+use crate::{SUCCESS, print};
 
 /// Look at, or clear, the compiled kernels that are kept on disk.
 ///
@@ -47,10 +47,8 @@ impl Cache {
     pub(crate) fn run(&self) -> Result<u8, Error> {
         let environment = Environment::read();
         let Some(folder) = environment.cache.as_ref() else {
-            return print(
-                "cache",
-                "kernels are not kept on disk: BATCHLA_CACHE_DIR is off, or there is no home folder",
-            );
+            let what = "kernels are not kept on disk: BATCHLA_CACHE_DIR is off, or there is no home folder";
+            return Err(Error::new(ErrorKind::Unavailable, "cache", what).advise("set BATCHLA_CACHE_DIR to a folder"));
         };
         let shown = folder.display().to_string();
         if matches!(self.what, What::Path) {
@@ -58,7 +56,7 @@ impl Cache {
         }
         if !folder.exists() {
             let empty = format!("no kernels in {shown}: the folder is not there yet");
-            return print("cache", if matches!(self.what, What::List { json: true }) { "" } else { &empty });
+            return if matches!(self.what, What::List { json: true }) { Ok(SUCCESS) } else { print("cache", &empty) };
         }
         let failed = |error: io::Error| {
             Error::new(ErrorKind::Io, "cache", format!("{shown} cannot be read or written")).caused_by(error)
@@ -77,7 +75,11 @@ impl Cache {
                 let (count, size) = cache.clear().map_err(failed)?;
                 print("cache", &format!("{count} kernels, {}, were removed from {shown}", bytes(size as f64)))
             }
-            What::List { json } => list(&cache, json).map_err(failed).and_then(|text| print("cache", &text)),
+            What::List { json } => match list(&cache, json).map_err(failed)? {
+                // No kernel, no line.
+                text if text.is_empty() => Ok(SUCCESS),
+                text => print("cache", &text),
+            },
             What::Path => print("cache", &shown),
         }
     }
@@ -96,7 +98,7 @@ fn list(cache: &DiskCache, as_json: bool) -> io::Result<String> {
         return Ok(lines.collect::<Vec<_>>().join("\n"));
     }
     let lines = entries.iter().map(|entry| {
-        let about = entry.about.as_deref().unwrap_or("damaged, or of another version: it will be compiled again");
+        let about = entry.about.as_deref().unwrap_or("damaged, or of another version: not used");
         format!("{:>9}  {:>8}  {about}\n", bytes(entry.bytes as f64), ago(age(entry)))
     });
     let all: u64 = entries.iter().map(|entry| entry.bytes).sum();

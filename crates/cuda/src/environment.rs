@@ -75,15 +75,7 @@ impl Environment {
     /// [`ErrorKind::Argument`] where what is said is no number of bytes.
     pub fn device_memory(&self) -> Result<Option<u64>, Error> {
         let Some(words) = &self.device_memory else { return Ok(None) };
-        let digits = words.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let unit = match &words[digits.len()..] {
-            "" | "B" => Some(1),
-            "MB" => Some(1_000_000),
-            "GB" => Some(1_000_000_000),
-            _ => None,
-        };
-        let bytes = unit.zip(digits.trim().parse::<u64>().ok()).and_then(|(unit, count)| count.checked_mul(unit));
-        bytes.filter(|&bytes| bytes > 0).map(Some).ok_or_else(|| {
+        bytes(words).filter(|&bytes| bytes > 0).map(Some).ok_or_else(|| {
             Error::new(ErrorKind::Argument, "environment", format!("{DEVICE_MEMORY}={words} is no number of bytes"))
                 .advise("write it as 500MB or 4GB (MB = 10^6 bytes)")
         })

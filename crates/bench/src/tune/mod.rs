@@ -95,10 +95,7 @@ impl Tune {
     /// # Errors
     /// As of [`Tune::run`].
     pub fn run_on(&self, device: &Device, folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<Tuning, Error> {
-        if *self.orders.start() == 0 || self.orders.is_empty() {
-            let what = format!("{} to {} are no orders", self.orders.start(), self.orders.end());
-            return Err(Error::new(ErrorKind::Argument, "tune", what).advise("orders are 1 or more, as 1..256"));
-        }
+        self.check_orders()?;
         match self.scalar {
             ScalarKind::F32 => self.typed::<f32>(device, folder, progress),
             ScalarKind::F64 => self.typed::<f64>(device, folder, progress),
@@ -112,6 +109,7 @@ impl Tune {
     /// # Errors
     /// As of [`Tune::run`].
     pub fn prove(&self, count: usize, progress: &mut dyn FnMut(&str)) -> Result<Vec<Proved>, Error> {
+        self.check_orders()?;
         let device = Device::open(self.device)?;
         match self.scalar {
             ScalarKind::F32 => self.proved::<f32>(&device, count, progress),
@@ -119,6 +117,14 @@ impl Tune {
             ScalarKind::C32 => self.proved::<Complex<f32>>(&device, count, progress),
             ScalarKind::C64 => self.proved::<Complex<f64>>(&device, count, progress),
         }
+    }
+
+    fn check_orders(&self) -> Result<(), Error> {
+        if *self.orders.start() > 0 && !self.orders.is_empty() {
+            return Ok(());
+        }
+        let what = format!("{} to {} are no orders", self.orders.start(), self.orders.end());
+        Err(Error::new(ErrorKind::Argument, "tune", what).advise("orders are 1 or more, as 1..256"))
     }
 
     fn proved<T: Scalar>(
@@ -146,6 +152,9 @@ impl Tune {
             let (batch, ratio) = (clock.batch_of(order), row.ratio());
             text.push_str(&format!("{order},{batch},{plan},{ms:.5},{best},{best_ms:.5},{ratio:.4}\n"));
             rows.push(row);
+        }
+        if rows.is_empty() {
+            return Err(search::nothing_right());
         }
         let output = self.output.clone().unwrap_or_else(|| default_folder(&limits.name, report::PROOF));
         std::fs::create_dir_all(&output).map_err(|error| unwritable(&output, error))?;

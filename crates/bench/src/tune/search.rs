@@ -56,6 +56,11 @@ const COARSE: f64 = 0.35;
 /// The share after which nothing around the best is tried.
 const FINE: f64 = 0.6;
 
+pub(super) fn nothing_right() -> Error {
+    Error::new(ErrorKind::Device, "tune", "no plan gave a right result at any order")
+        .advise("run `batchla devices`, which tries the GPU")
+}
+
 /// A search under way.
 pub(crate) struct Search<'a> {
     orders: RangeInclusive<usize>,
@@ -116,8 +121,7 @@ impl<'a> Search<'a> {
             self.tell("over n", order, &timed, 1, self.times.used + each * (all.len() - i - 1) as f64);
         }
         if samples.is_empty() {
-            return Err(Error::new(ErrorKind::Device, "tune", "no plan gave a right result at any order")
-                .advise("run `batchla devices`, which tries the GPU"));
+            return Err(nothing_right());
         }
         let feasible = |order: usize, plan: &str| self.times.candidates.distinct(order, plan).is_some();
         let choice = choose(&samples, &self.orders, &feasible);

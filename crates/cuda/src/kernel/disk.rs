@@ -225,7 +225,7 @@ fn verify(entry: &[u8]) -> Option<(&[u8], &[u8])> {
 fn about(path: &Path) -> Option<String> {
     let mut entry = Vec::new();
     File::open(path).and_then(|mut file| file.read_to_end(&mut entry)).ok()?;
-    Some(String::from_utf8_lossy(verify(&entry)?.0).into_owned())
+    String::from_utf8_lossy(verify(&entry)?.0).lines().next().map(str::to_owned)
 }
 
 #[cfg(unix)]
