@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use batchla_core::{
     Backend, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, DeterminantArgs, Element, Error,
-    FactorizeArgs, HostArray, HostBackend, HostMemory, HostPrepared, HostWorkspace, InvertArgs, Options, Problem,
-    Scalar, SolveArgs,
+    Explanation, FactorizeArgs, HostArray, HostBackend, HostMemory, HostPrepared, HostWorkspace, InvertArgs, Options,
+    Problem, Scalar, SolveArgs,
 };
 
 /// A backend over host batches whose type is known only when the program runs.
@@ -31,18 +31,33 @@ use batchla_core::{
 pub struct AnyBackend {
     backend: Arc<dyn HostBackend>,
     why: Arc<str>,
+    /// What a caller who names no plan gets.
+    plan: Option<Arc<str>>,
 }
 
 impl AnyBackend {
     /// Makes an object of a backend over host memory.
     pub fn new(backend: impl HostBackend + 'static) -> Self {
-        Self { backend: Arc::new(backend), why: "it was asked for".into() }
+        Self { backend: Arc::new(backend), why: "it was asked for".into(), plan: None }
     }
 
     /// Notes why this backend was chosen.
     #[must_use]
     pub fn because(self, why: impl Into<Arc<str>>) -> Self {
         Self { why: why.into(), ..self }
+    }
+
+    /// Forces a plan by name wherever a call names none, the comfortable calls included. A problem that the plan cannot serve is then an error.
+    #[must_use]
+    pub fn with_plan(self, name: impl Into<Arc<str>>) -> Self {
+        Self { plan: Some(name.into()), ..self }
+    }
+
+    fn options(&self, given: &Options) -> Options {
+        match (&self.plan, &given.plan) {
+            (Some(plan), None) => given.clone().with_plan(&**plan),
+            _ => given.clone(),
+        }
     }
 
     /// Why this backend was chosen, in words.
@@ -67,7 +82,10 @@ impl Backend for AnyBackend {
         &()
     }
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<HostPrepared, Error> {
-        self.backend.host_prepare(problem, options)
+        self.backend.host_prepare(problem, &self.options(options))
+    }
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        self.backend.host_explain(problem, &self.options(options))
     }
     fn workspace(&self, prepared: &HostPrepared) -> Result<HostWorkspace, Error> {
         self.backend.host_workspace(prepared)

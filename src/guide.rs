@@ -1,4 +1,4 @@
-//! A short guide: from other libraries to batchla, failure, layouts, numerics. Its examples are tests.
+//! A short guide: from other libraries to batchla, failure, layouts, numerics, plans. Its examples are tests.
 //!
 //! | question | page |
 //! | --- | --- |
@@ -6,6 +6,7 @@
 //! | What happens when a matrix fails? | [`failure`] |
 //! | Where do the elements lie? | [`layouts`] |
 //! | What may I expect of the numbers? | [`numerics`] |
+//! | Which plan computes it, why, and how do I have another? | [`plans`] |
 //!
 //! The same operations are to be had without writing code, from the program `batchla`: `batchla invert --help`.
 
@@ -20,3 +21,6 @@ pub mod layouts {}
 
 #[doc = include_str!("guide/numerics.md")]
 pub mod numerics {}
+
+#[doc = include_str!("guide/plans.md")]
+pub mod plans {}

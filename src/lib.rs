@@ -21,7 +21,7 @@
 //!   writes NumPy files.
 //! - Operations: [`BatchedFactorize`], [`BatchedInvert`], [`BatchedSolve`], [`BatchedDeterminant`].
 //! - Failure: a failed matrix is an [`Outcome`], a failed call an [`Error`].
-//! - [`guide`]: from NumPy, SciPy, PyTorch and MATLAB to batchla; failure, layouts, numerics.
+//! - [`guide`]: from NumPy, SciPy, PyTorch and MATLAB to batchla; failure, layouts, numerics, plans.
 
 mod any;
 mod choice;

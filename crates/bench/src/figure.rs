@@ -1,6 +1,7 @@
 //! What a figure compares, as data: curves of contestants, and what somebody said about them.
 
-use batchla_core::{BatchLayout, Error, Options, Problem, Scalar, ScalarKind, SourceKind};
+use batchla_core::{Error, Operation, Options, Problem, Scalar, ScalarKind};
+use batchla_cuda::TunedLayout;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +45,8 @@ pub enum Shows {
     Speedup,
     /// What share of the roofline a curve reaches, in a row's place for the speedup.
     Share,
+    /// Microseconds a matrix.
+    Time,
 }
 
 impl Shows {
@@ -53,6 +56,7 @@ impl Shows {
             Self::Speed => "GFLOP/s",
             Self::Speedup => "times as fast as the base",
             Self::Share => "share of the roofline",
+            Self::Time => "µs a matrix",
         }
     }
 }
@@ -110,10 +114,14 @@ impl Routine {
     /// # Errors
     /// As of the layout.
     pub fn problem<T: Scalar>(self, batch: usize, order: usize) -> Result<Problem, Error> {
-        let layout = BatchLayout::column_major(batch, order, order)?;
+        TunedLayout::ColumnMajor.problem(T::KIND, self.operation(), batch, order)
+    }
+
+    /// The same as an operation.
+    pub fn operation(self) -> Operation {
         match self {
-            Self::Lu => Problem::factorize::<T>(SourceKind::InPlace, layout, layout),
-            Self::Inverse => Problem::invert::<T>(SourceKind::Matrix, layout, layout),
+            Self::Lu => Operation::Factorize,
+            Self::Inverse => Operation::Invert,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | in which order, for how long, and where do the numbers go? | `campaign.rs`, `record.rs` |
 //! | what does it look like, and does it agree with what was claimed? | `plot.rs`, `verdict.rs`, `page.rs` |
 //! | how fast is any backend from host memory to host memory, and what would this machine allow? | `speed.rs`, `roof.rs` |
+//! | which plan is fastest on this GPU at each order? | `tune/` |
 //! | how long does a program wait for its first inverse? | `start.rs` |
 //! | how much of the link is used from host memory to host memory, how long do many orders take, what do several GPUs give? | `host.rs`, `orders.rs`, `gpus.rs` |
 
@@ -29,6 +30,7 @@ mod roof;
 mod sample;
 mod speed;
 mod start;
+mod tune;
 mod verdict;
 
 pub use crate::campaign::Campaign;
@@ -44,4 +46,5 @@ pub use crate::results::{Results, Row};
 pub use crate::sample::Sample;
 pub use crate::speed::Speed;
 pub use crate::start::{Start, cold, start};
+pub use crate::tune::{Proved, Tune, Tuning};
 pub use crate::verdict::{Verdict, verdict};

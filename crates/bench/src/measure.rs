@@ -1,10 +1,10 @@
 //! One measurement: a contestant on a batch that lies on the device, and whether its result is right.
 
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, Error, ErrorKind, FactorizeArgs, InvertArgs, Memory,
-    Prepared, ReportMut, Scalar, Source,
+    Backend, Batch, BatchedFactorize, BatchedInvert, Error, ErrorKind, FactorizeArgs, InvertArgs, Memory, Prepared,
+    ReportMut, Scalar, Source,
 };
-use batchla_cuda::{Cuda, DeviceArray, DeviceMemory};
+use batchla_cuda::{Cuda, DeviceArray, DeviceMemory, TunedLayout};
 use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio};
 
 use crate::cublas::{Cublas, MATINV_ORDER, Operands};
@@ -48,6 +48,7 @@ impl Timing {
 pub(crate) struct Arena<T: Scalar> {
     gpu: Cuda,
     routine: Routine,
+    layout: TunedLayout,
     order: usize,
     batch: usize,
     host: Batch<T>,
@@ -60,11 +61,24 @@ pub(crate) struct Arena<T: Scalar> {
     words: DeviceArray<u32>,
     /// One is copied to the other before each repetition.
     lead: [DeviceArray<u32>; 2],
+    /// The results that were looked at last, and their ratio: plans of one arithmetic give the same.
+    looked_at: Option<(Vec<T>, Vec<u32>, f64)>,
 }
 
 impl<T: Scalar> Arena<T> {
+    /// Matrices column-major, as cuBLAS and MAGMA want them.
     pub(crate) fn new(gpu: &Cuda, routine: Routine, order: usize, batch: usize) -> Result<Self, Error> {
-        let layout = |batch| BatchLayout::column_major(batch, order, order);
+        Self::of(gpu, routine, TunedLayout::ColumnMajor, order, batch)
+    }
+
+    pub(crate) fn of(
+        gpu: &Cuda,
+        routine: Routine,
+        lying: TunedLayout,
+        order: usize,
+        batch: usize,
+    ) -> Result<Self, Error> {
+        let layout = |batch| lying.of(batch, order);
         let host = Generator::Uniform.batch::<T>(layout(batch.min(DIFFERENT))?, SEED)?;
         let block = gpu.to_device(&host)?;
         let mut a = gpu.allocate_batch::<T>(layout(batch)?)?;
@@ -79,6 +93,7 @@ impl<T: Scalar> Arena<T> {
         Ok(Self {
             gpu: gpu.clone(),
             routine,
+            layout: lying,
             order,
             batch,
             host,
@@ -88,6 +103,7 @@ impl<T: Scalar> Arena<T> {
             pivots: gpu.allocate(batch * order)?,
             words: gpu.allocate(batch)?,
             lead: [gpu.allocate(LEAD)?, gpu.allocate(LEAD)?],
+            looked_at: None,
         })
     }
 
@@ -119,7 +135,7 @@ impl<T: Scalar> Arena<T> {
 
     fn ours(&mut self, plan: &str, repetitions: usize) -> Result<(Vec<f64>, String), Error> {
         let gpu = self.gpu.clone();
-        let problem = self.routine.problem::<T>(self.batch, self.order)?;
+        let problem = self.layout.problem(T::KIND, self.routine.operation(), self.batch, self.order)?;
         let prepared = gpu.prepare(&problem, &Contestant::options(plan))?;
         let mut workspace = gpu.workspace(&prepared)?;
         let times = self.repeat(repetitions, |arena| {
@@ -195,30 +211,39 @@ impl<T: Scalar> Arena<T> {
     }
 
     /// The largest residual ratio of a few matrices, from the first to the last.
-    fn residual(&self, one_based: bool) -> Result<f64, Error> {
+    fn residual(&mut self, one_based: bool) -> Result<f64, Error> {
         let (n, square) = (self.order, self.order * self.order);
         let result = if self.routine == Routine::Lu { &self.work } else { &self.x };
-        let mut one = Batch::<T>::zeros(BatchLayout::column_major(1, n, n)?)?;
-        let mut worst = 0.0f64;
-        for b in (0..CHECKED).map(|k| k * self.batch.saturating_sub(1) / (CHECKED - 1)) {
-            let mut pivots = vec![0; n];
+        let mut few = Batch::<T>::zeros(self.layout.of(CHECKED, n)?)?;
+        let mut pivots = vec![0u32; CHECKED * n];
+        let places: Vec<usize> = (0..CHECKED).map(|k| k * self.batch.saturating_sub(1) / (CHECKED - 1)).collect();
+        for (k, &b) in places.iter().enumerate() {
             let (Some(matrix), Some(exchanges)) =
                 (result.slice().part(b * square..(b + 1) * square), self.pivots.slice().part(b * n..(b + 1) * n))
             else {
                 return Ok(f64::INFINITY);
             };
-            DeviceMemory::read(matrix, one.as_mut_slice())?;
-            DeviceMemory::read(exchanges, &mut pivots)?;
-            pivots.iter_mut().for_each(|pivot: &mut u32| *pivot = pivot.wrapping_sub(u32::from(one_based)));
-            let (Some(a), Some(result)) = (self.host.view().matrix(b % DIFFERENT), one.view().matrix(0)) else {
-                return Ok(f64::INFINITY);
-            };
-            let ratio = match self.routine {
-                Routine::Lu => factorization_ratio(a, result, &pivots),
-                Routine::Inverse => inverse_ratio(a, result),
-            };
-            worst = worst.max(ratio);
+            DeviceMemory::read(matrix, &mut few.as_mut_slice()[k * square..(k + 1) * square])?;
+            DeviceMemory::read(exchanges, &mut pivots[k * n..(k + 1) * n])?;
         }
+        pivots.iter_mut().for_each(|pivot| *pivot = pivot.wrapping_sub(u32::from(one_based)));
+        let pivots = if self.routine == Routine::Lu { pivots } else { Vec::new() };
+        let seen = |(results, exchanges, _): &&(Vec<T>, Vec<u32>, f64)| {
+            results.as_slice() == few.as_slice() && *exchanges == pivots
+        };
+        if let Some((_, _, ratio)) = self.looked_at.as_ref().filter(seen) {
+            return Ok(*ratio);
+        }
+        let ratio = |(k, b): (usize, &usize)| {
+            let (a, result) = (self.host.view().matrix(b % DIFFERENT)?, few.view().matrix(k)?);
+            Some(match self.routine {
+                Routine::Lu => factorization_ratio(a, result, &pivots[k * n..(k + 1) * n]),
+                Routine::Inverse => inverse_ratio(a, result),
+            })
+        };
+        let all = places.iter().enumerate().map(|place| ratio(place).unwrap_or(f64::INFINITY));
+        let worst = all.fold(0.0, f64::max);
+        self.looked_at = Some((few.as_slice().to_vec(), pivots, worst));
         Ok(worst)
     }
 }

@@ -121,6 +121,7 @@ fn section(text: &mut String, figure: &Figure, results: &Results) {
         Shows::Speed => "GFLOP/s, in brackets how many times as fast as the base",
         Shows::Speedup => "How many times as fast as the base, in brackets GFLOP/s",
         Shows::Share => "Share of the roofline, in brackets GFLOP/s",
+        Shows::Time => "GFLOP/s",
     };
     let routine = if figure.routine == Routine::Lu { "LU in place" } else { "LU and inversion" };
     let _ = writeln!(text, "{what} ({routine}).");
@@ -146,7 +147,9 @@ fn table(text: &mut String, figure: &Figure, results: &Results, scalar: ScalarKi
                     (Some(ratio), Shows::Speed) => format!("{:.0} ({ratio:.2}) {which}", row.timing.gflops),
                     (Some(share), Shows::Share) => format!("{:.0} % ({:.0}) {which}", 100.0 * share, row.timing.gflops),
                     (Some(ratio), Shows::Speedup) => format!("{ratio:.2} ({:.0}) {which}", row.timing.gflops),
-                    (None, Shows::Speed | Shows::Share) => format!("{:.0} {which}", row.timing.gflops),
+                    (None, Shows::Speed | Shows::Share) | (_, Shows::Time) => {
+                        format!("{:.0} {which}", row.timing.gflops)
+                    }
                     (None, Shows::Speedup) => format!("1 ({:.0}) {which}", row.timing.gflops),
                 }
             });

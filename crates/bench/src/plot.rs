@@ -82,7 +82,8 @@ fn paint(
         figure.title.clone()
     };
     let below = root.titled(&title, ("sans-serif", 28))?;
-    for (area, &scalar) in below.split_evenly((2, 2)).iter().zip(scalars) {
+    let panels = if scalars.len() == 1 { (1, 1) } else { (2, 2) };
+    for (area, &scalar) in below.split_evenly(panels).iter().zip(scalars) {
         panel(area, figure, scalar, &curves(figure, results, scalar))?;
     }
     root.present()?;
@@ -94,7 +95,11 @@ fn curves(figure: &Figure, results: &Results, scalar: ScalarKind) -> Vec<Curve> 
     let curve = |label: &String| {
         let height = |&n: &usize| {
             let row = results.best(figure.name, scalar, label, n)?;
-            let height = if figure.shows == Shows::Speed { Some(row.timing.gflops) } else { row.speedup };
+            let height = match figure.shows {
+                Shows::Speed => Some(row.timing.gflops),
+                Shows::Time => Some(1e3 * row.timing.median_ms / row.batch as f64),
+                Shows::Speedup | Shows::Share => row.speedup,
+            };
             Some((n as f64, height?))
         };
         (label.clone(), orders.iter().filter_map(height).collect::<Vec<_>>())
@@ -110,8 +115,11 @@ fn panel(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let points = || curves.iter().flat_map(|(_, points)| points);
     let (left, right) = points().fold((f64::INFINITY, 0.0f64), |(a, b), (x, _)| (a.min(*x), b.max(*x)));
-    let top =
-        points().fold(0.0f64, |top, (_, y)| top.max(*y)).max(if figure.shows == Shows::Share { 0.1 } else { 1.0 });
+    let top = points().fold(0.0f64, |top, (_, y)| top.max(*y)).max(match figure.shows {
+        Shows::Share => 0.1,
+        Shows::Time => 1e-3,
+        Shows::Speed | Shows::Speedup => 1.0,
+    });
     if left > right {
         return Ok(());
     }
@@ -132,6 +140,7 @@ fn panel(
         .x_label_formatter(&|x| format!("{x:.0}"))
         .y_label_formatter(&|y| match figure.shows {
             Shows::Speed => format!("{y:.0}"),
+            Shows::Time => format!("{y:.3}"),
             Shows::Speedup => format!("{y:.1}"),
             Shows::Share => format!("{:.0} %", 100.0 * y),
         })

@@ -18,6 +18,10 @@ pub(crate) struct BackendChoice {
     /// The GPU of the CUDA backend, by its number among those that CUDA_VISIBLE_DEVICES shows; several, as 0,1 or all, share each batch [default: 0]
     #[arg(long, value_name = "N")]
     device: Option<String>,
+
+    /// The plan to compute by, instead of the planner's own: `batchla plan` tells which there are, and what speaks against each
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
 }
 
 /// How many threads compare; for commands that need no backend.
@@ -43,6 +47,14 @@ enum Name {
 impl BackendChoice {
     /// The backend that was asked for.
     pub(crate) fn backend(&self) -> Result<AnyBackend, Error> {
+        let backend = self.unforced()?;
+        Ok(match &self.plan {
+            Some(plan) => backend.with_plan(plan.as_str()),
+            None => backend,
+        })
+    }
+
+    fn unforced(&self) -> Result<AnyBackend, Error> {
         Threads { threads: self.threads }.share()?;
         match (self.backend, self.threads, self.device.as_deref()) {
             (Name::Auto, None, None) => batchla::auto(),

@@ -350,7 +350,7 @@ impl SpeedOptions {
 }
 
 /// How the program was called.
-fn command() -> String {
+pub(crate) fn command() -> String {
     format!("batchla {}", std::env::args().skip(1).collect::<Vec<_>>().join(" "))
 }
 
@@ -396,7 +396,7 @@ fn above_zero(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "not a number above zero".to_owned())
 }
 
-fn minutes(text: &str) -> Result<Duration, String> {
+pub(crate) fn minutes(text: &str) -> Result<Duration, String> {
     let minutes = text.parse().ok().filter(|&minutes: &f64| minutes > 0.0);
     let duration = minutes.and_then(|minutes| Duration::try_from_secs_f64(60.0 * minutes).ok());
     duration.ok_or_else(|| "not a number of minutes".to_owned())

@@ -2,6 +2,7 @@
 
 mod backend;
 mod bench;
+mod cache;
 mod determinant;
 mod devices;
 mod factorize;
@@ -13,12 +14,14 @@ mod memory;
 mod operation;
 mod output;
 mod pipeline;
+mod plan;
 mod progress;
 mod shell;
 mod sink;
 mod solve;
 mod stream;
 mod summary;
+mod tune;
 mod verify;
 mod warm;
 
@@ -55,6 +58,9 @@ enum Command {
     Generate(generate::Generate),
     Devices(devices::Devices),
     Warm(warm::Warm),
+    Plan(plan::Plan),
+    Tune(tune::TuneOptions),
+    Cache(cache::Cache),
     Bench(bench::Bench),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -79,6 +85,9 @@ fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(),
         Command::Devices(devices) => devices.run(),
         Command::Warm(warm) => warm.run(),
+        Command::Plan(plan) => plan.run(),
+        Command::Tune(tune) => tune.run(),
+        Command::Cache(cache) => cache.run(),
         Command::Completions(completions) => completions.run(Program::command()),
         Command::Man(man) => man.run(Program::command()),
     };

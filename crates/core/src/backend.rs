@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use crate::batch::{Batch, BatchRef};
 use crate::determinant::Determinant;
 use crate::error::{Error, ErrorKind};
+use crate::explanation::{Chosen, Explanation};
 use crate::layout::BatchLayout;
 use crate::memory::{Element, Memory};
 use crate::plan::{Options, Prepared};
@@ -48,6 +49,17 @@ pub trait Backend: Clone + Debug + Send + Sync + 'static {
     /// [`ErrorKind::Unsupported`] with the [`Rejection`](crate::Rejection) as its source where no plan, or not the one forced, can
     /// serve the problem; compile and device errors.
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<Self::Prepared, Error>;
+
+    /// Which plan [`Backend::prepare`] would give, what it takes, and why it and no other.
+    ///
+    /// # Errors
+    /// As of [`Backend::prepare`].
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        let chosen = if options.plan.is_some() { Chosen::ByName } else { Chosen::ByPlanner };
+        let prepared = self.prepare(problem, options)?;
+        let explanation = Explanation::new(problem, prepared.plan(), self.describe(), chosen);
+        Ok(Explanation { workspace_bytes: prepared.workspace_bytes(), ..explanation })
+    }
 
     /// Workspace for one run at a time of what was prepared.
     ///

@@ -9,6 +9,7 @@ use num_complex::Complex;
 use crate::backend::Backend;
 use crate::determinant::{BatchedDeterminant, DeterminantArgs};
 use crate::error::{Error, ErrorKind};
+use crate::explanation::Explanation;
 use crate::factorize::{BatchedFactorize, FactorizeArgs};
 use crate::invert::{BatchedInvert, InvertArgs};
 use crate::memory::HostMemory;
@@ -39,6 +40,11 @@ pub trait HostBackend:
     /// # Errors
     /// As there.
     fn host_prepare(&self, problem: &Problem, options: &Options) -> Result<HostPrepared, Error>;
+    /// [`Backend::explain`].
+    ///
+    /// # Errors
+    /// As there.
+    fn host_explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error>;
     /// [`Backend::workspace`].
     ///
     /// # Errors
@@ -166,6 +172,9 @@ where
     }
     fn host_prepare(&self, problem: &Problem, options: &Options) -> Result<HostPrepared, Error> {
         Ok(HostPrepared(Arc::new(self.prepare(problem, options)?)))
+    }
+    fn host_explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        self.explain(problem, options)
     }
     fn host_workspace(&self, prepared: &HostPrepared) -> Result<HostWorkspace, Error> {
         Ok(HostWorkspace(Box::new(self.workspace(prepared.of(self)?)?)))

@@ -5,7 +5,7 @@
 //! | for | what |
 //! | --- | --- |
 //! | callers | [`Batch`], [`BatchRef`], [`BatchMut`], [`BatchLayout`]; [`BatchedFactorize`], [`BatchedInvert`], [`BatchedSolve`], [`BatchedDeterminant`]; [`Factors`], [`Inverse`], [`Solution`], [`Determinants`]; [`Outcome`], [`Error`] |
-//! | callers that run one shape again and again | [`Problem`], [`Options`], [`Backend::prepare`], [`Prepared`], the `run_` methods and their args |
+//! | callers that run one shape again and again | [`Problem`], [`Options`], [`Backend::prepare`], [`Prepared`], the `run_` methods and their args; why a plan was chosen, [`Explanation`] |
 //! | authors of a backend | [`Backend`], [`Memory`], [`Plan`], [`Rejection`], [`Staged`], [`HostBackend`] |
 //!
 //! A failed matrix is data ([`Outcome`]); a failed call is an [`Error`].
@@ -15,6 +15,7 @@ mod backend;
 mod batch;
 mod determinant;
 mod error;
+mod explanation;
 mod factorize;
 mod host;
 mod interop;
@@ -40,6 +41,7 @@ pub use crate::backend::{Backend, ReportMut};
 pub use crate::batch::{Batch, BatchMut, BatchRef};
 pub use crate::determinant::{BatchedDeterminant, Determinant, DeterminantArgs, Determinants};
 pub use crate::error::{Error, ErrorKind};
+pub use crate::explanation::{Chosen, Explanation, Numbers, Occupancy, Receipt, Step};
 pub use crate::factorize::{BatchedFactorize, FactorizeArgs, Factors, LuRecord};
 pub use crate::host::{HostBackend, HostOperations, HostPrepared, HostWorkspace};
 pub use crate::invert::{BatchedInvert, Inverse, InvertArgs};

@@ -5,6 +5,7 @@ use crate::backend::{Backend, ReportMut};
 use crate::batch::{Batch, BatchMut, BatchRef};
 use crate::determinant::{BatchedDeterminant, DeterminantArgs};
 use crate::error::Error;
+use crate::explanation::Explanation;
 use crate::factorize::{BatchedFactorize, FactorizeArgs};
 use crate::invert::{BatchedInvert, InvertArgs};
 use crate::memory::{Element, HostMemory, Memory};
@@ -71,6 +72,9 @@ impl<B: Backend> Backend for Staged<B> {
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<Self::Prepared, Error> {
         let device = self.0.prepare(&problem.packed()?, options)?;
         Ok(StagedPrepared { problem: problem.clone(), device })
+    }
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        self.0.explain(&problem.packed()?, options)
     }
     fn workspace(&self, prepared: &Self::Prepared) -> Result<B::Workspace, Error> {
         self.0.workspace(&prepared.device)

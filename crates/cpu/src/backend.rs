@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use batchla_core::{
-    Backend, Complex, Element, Error, ErrorKind, HostArray, HostMemory, Operation, Options, Plan, Prepared, Problem,
-    Scalar, ScalarKind, Transpose,
+    Backend, Complex, Element, Error, ErrorKind, Explanation, HostArray, HostMemory, Operation, Options, Plan,
+    Prepared, Problem, Scalar, ScalarKind, Transpose,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -211,6 +211,12 @@ impl Backend for Cpu {
         let plan = CpuPlan::choose_on(self.instruction_set, self.threads(), problem, options)?;
         log::debug!("{problem}: {plan}");
         Ok(CpuPrepared { problem: problem.clone(), plan, threads: self.threads() })
+    }
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        let mut explanation = CpuPlan::explain_on(self.instruction_set, self.threads(), problem, options)?;
+        explanation.device = self.describe();
+        explanation.workspace_bytes = self.prepare(problem, options)?.workspace_bytes();
+        Ok(explanation)
     }
     fn workspace(&self, prepared: &CpuPrepared) -> Result<CpuWorkspace, Error> {
         CpuWorkspace::new(prepared.shape(), self.threads())

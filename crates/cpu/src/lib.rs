@@ -33,6 +33,7 @@ mod backend;
 mod blocked;
 mod determinant;
 mod engine;
+mod explanation;
 mod getrf;
 mod getri;
 mod getrs;

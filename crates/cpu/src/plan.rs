@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Error, Operation, Options, Plan, Problem, Rejection, ScalarKind};
+use batchla_core::{Error, Operation, Options, Plan, Problem, Receipt, Rejection, ScalarKind};
 
 use crate::engine::{Engine, Kind};
 use crate::simd::InstructionSet;
@@ -89,6 +89,18 @@ const FAER: &str = "0.24";
 /// Columns of a panel that is factored by our own loops, at most.
 pub(crate) const PANEL: usize = 3 * LANES;
 
+pub(crate) const INTERLEAVED_RECEIPT: Receipt = Receipt::new(
+    "Intel Xeon with AVX-512 and 2 MiB of L2, one thread",
+    "2026-11-21",
+    "each plan forced at orders 4 to 96; no record was kept",
+);
+
+pub(crate) const BLOCKED_RECEIPT: Receipt = Receipt::new(
+    "Intel Xeon with AVX-512 and 2 MiB of L2, one thread",
+    "2026-11-21",
+    "each plan forced at orders 200, 300 and 512; no record was kept",
+);
+
 /// Whether groups are worth it: the batch must fill enough of their lanes, on every thread. The time of a group, beside that of single matrices, grows
 /// about as the order.
 fn fills_lanes(problem: &Problem, threads: usize, plan: Family) -> bool {
@@ -98,9 +110,7 @@ fn fills_lanes(problem: &Problem, threads: usize, plan: Family) -> bool {
 }
 
 /// The largest order at which groups of full lanes are faster than single matrices.
-///
-/// Measured 2026-11-21 on one thread of an Intel Xeon with AVX-512 and 2 MiB of L2, orders 4 to 96, each plan forced.
-fn interleaved_up_to(operation: Operation, scalar: ScalarKind) -> usize {
+pub(crate) fn interleaved_up_to(operation: Operation, scalar: ScalarKind) -> usize {
     match (operation, scalar) {
         (Operation::Invert, ScalarKind::F64) => 50,
         (Operation::Invert, ScalarKind::F32) => 60,
@@ -114,9 +124,7 @@ fn interleaved_up_to(operation: Operation, scalar: ScalarKind) -> usize {
 }
 
 /// The largest order at which our own blocks are faster than faer's products.
-///
-/// Measured 2026-11-21 on one thread of an Intel Xeon with AVX-512 and 2 MiB of L2, orders 200, 300 and 512, each plan forced.
-fn blocked_up_to(scalar: ScalarKind) -> usize {
+pub(crate) fn blocked_up_to(scalar: ScalarKind) -> usize {
     match scalar {
         ScalarKind::F32 => 512,
         ScalarKind::F64 => 400,

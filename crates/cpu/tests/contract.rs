@@ -312,3 +312,39 @@ fn exchanges_with_rows_above_are_refused() -> Result<(), Error> {
     assert_eq!(Cpu::new().invert_factored(factors).unwrap_err().kind(), ErrorKind::Argument);
     Ok(())
 }
+
+#[test]
+fn a_plan_is_explained_as_it_is_prepared_and_every_other_is_rejected_with_a_reason() {
+    for threads in [1, 3] {
+        let cpu = Cpu::builder().threads(threads).build().unwrap();
+        for (order, batch) in [(4, 10_000), (4, 1), (64, 100), (250, 5), (600, 3)] {
+            let a = BatchLayout::column_major(batch, order, order).unwrap();
+            let problem = Problem::invert::<f64>(SourceKind::Matrix, a, a).unwrap();
+            for options in [Options::default(), forced("faer"), forced("blocked"), forced("interleaved")] {
+                let prepared = cpu.prepare(&problem, &options).unwrap();
+                let explanation = cpu.explain(&problem, &options).unwrap();
+                let plan = prepared.plan();
+                assert_eq!((&*explanation.name, &*explanation.arithmetic), (plan.name(), plan.arithmetic()));
+                assert_eq!(explanation.workspace_bytes, prepared.workspace_bytes());
+                let others: Vec<_> = explanation.rejected.iter().map(|one| one.plan.as_str()).collect();
+                assert_eq!(others.len(), 2);
+                assert!(!others.contains(&plan.name()));
+                let own = cpu.prepare(&problem, &Options::default()).unwrap();
+                for one in &explanation.rejected {
+                    let names_the_choice = one.reason.contains("own choice");
+                    assert_eq!(names_the_choice, one.plan == own.plan().name(), "{explanation}");
+                }
+                let steps: Vec<_> = explanation.steps.iter().map(|step| (&*step.name, step.threads)).collect();
+                assert_eq!(steps, [("getrf", threads), ("getri", threads)]);
+            }
+        }
+    }
+    assert!(
+        Cpu::new()
+            .explain(
+                &Problem::determinant::<f64>(SourceKind::Matrix, BatchLayout::column_major(1, 2, 2).unwrap()).unwrap(),
+                &forced("abacus")
+            )
+            .is_err()
+    );
+}

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use batchla_core::{Backend, Element, Error, ErrorKind, Options, Plan, Prepared, Problem};
+use batchla_core::{Backend, Element, Error, ErrorKind, Explanation, Options, Plan, Prepared, Problem};
 
 use crate::device::Device;
+use crate::host::describe;
 use crate::kernel::loaded::Kernel;
 use crate::limits::Limits;
 use crate::memory::{DeviceArray, DeviceMemory, DeviceSliceMut};
 use crate::plan::CudaPlan;
 use crate::stream::Stream;
+use crate::tuned::Tuned;
 use crate::warm::load;
 use crate::workspace::{CudaWorkspace, Parts};
 
@@ -86,9 +88,32 @@ pub(crate) fn plan_for<'a>(
     problem: &Problem,
     options: &Options,
 ) -> Result<(CudaPlan, Limits), Error> {
-    let limits = Limits::least(gpus.map(|gpu| gpu.device.limits()))
+    let (limits, tuned) = common(gpus)?;
+    let (plan, chosen) = CudaPlan::choose_tuned(problem, options, &limits, &tuned)?;
+    log::debug!("{problem}: {plan}, chosen {chosen}");
+    Ok((plan, limits))
+}
+
+/// That plan in words: what it takes, and why it and no other.
+pub(crate) fn explain_for<'a>(
+    gpus: impl Iterator<Item = &'a Cuda>,
+    problem: &Problem,
+    options: &Options,
+) -> Result<Explanation, Error> {
+    let gpus: Vec<_> = gpus.collect();
+    let (limits, tuned) = common(gpus.iter().copied())?;
+    let mut explanation = CudaPlan::explain(problem, options, &limits, &tuned)?;
+    explanation.device = describe(gpus.into_iter());
+    Ok(explanation)
+}
+
+/// What all of some GPUs offer, and what was measured on them where they are of one kind.
+fn common<'a>(gpus: impl Iterator<Item = &'a Cuda>) -> Result<(Limits, Tuned), Error> {
+    let devices: Vec<_> = gpus.map(|gpu| &gpu.device).collect();
+    let limits = Limits::least(devices.iter().map(|device| device.limits()))
         .ok_or_else(|| Error::new(ErrorKind::Argument, "prepare", "no GPU was given").advise("give at least one"))?;
-    Ok((CudaPlan::choose(problem, options, &limits)?, limits))
+    let alike = devices.iter().all(|device| device.limits().name == limits.name);
+    Ok((limits, if alike { devices[0].tuned().clone() } else { Tuned::none() }))
 }
 
 impl fmt::Debug for Cuda {
@@ -177,10 +202,12 @@ impl Backend for Cuda {
     }
 
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CudaPrepared, Error> {
-        let limits = self.device.limits();
-        let plan = CudaPlan::choose(problem, options, limits)?;
-        log::debug!("{problem}: {plan}");
-        self.prepare_as(problem, plan, limits)
+        let (plan, limits) = plan_for(std::iter::once(self), problem, options)?;
+        self.prepare_as(problem, plan, &limits)
+    }
+
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        explain_for(std::iter::once(self), problem, options)
     }
 
     fn workspace(&self, prepared: &CudaPrepared) -> Result<CudaWorkspace, Error> {

@@ -15,6 +15,7 @@ use crate::kernel::nvrtc::{LazyNvrtc, Preference};
 use crate::kernel::source::Specification;
 use crate::limits::Limits;
 use crate::staging::StagingPool;
+use crate::tuned::Tuned;
 
 /// An open GPU. A cheap handle: clones are the same GPU with the same kernels.
 #[derive(Clone)]
@@ -25,6 +26,7 @@ struct Inner {
     properties: Properties,
     architecture: String,
     kernels: KernelCache,
+    tuned: Tuned,
     staging: StagingPool,
     lost: OnceLock<String>,
     // Last, so that what belongs to it goes before it.
@@ -34,7 +36,9 @@ struct Inner {
 impl Device {
     /// Opens a GPU by its ordinal among those that the driver shows.
     ///
-    /// Compiled kernels are kept in the folder that `BATCHLA_CACHE_DIR` names (`off`: nowhere), else in the user's cache folder.
+    /// Compiled kernels are kept in the folder that `BATCHLA_CACHE_DIR` names (`off`: nowhere), else in the user's cache folder, up to
+    /// `BATCHLA_CACHE_SIZE`. Plans that the tuner has found for this GPU are read from the folder that `BATCHLA_TUNED_DIR` names (`off`: none), else
+    /// from the user's data folder.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`] where there is no driver, too old a one, or no such GPU.
@@ -44,8 +48,9 @@ impl Device {
         let properties = driver.properties().map_err(|e| e.into_error("open device"))?;
         let preference = Preference::of(properties.driver_version, properties.limits.compute_capability);
         let compiler = Arc::new(LazyNvrtc::new(&environment.toolkits, preference));
-        let disk = environment.cache.map_or_else(DiskCache::off, DiskCache::at);
-        let device = Self::with(driver, ordinal, compiler, disk)?;
+        let disk = DiskCache::of(&environment);
+        let tuned = environment.tuned.map_or_else(Tuned::none, |folder| Tuned::load(&folder, &properties.limits));
+        let device = Self::with(driver, ordinal, compiler, disk)?.with_tuned(tuned);
         log::debug!("opened {device}");
         Ok(device)
     }
@@ -86,7 +91,18 @@ impl Device {
         let architecture = properties.limits.architecture();
         let kernels = KernelCache::new(compiler, disk);
         let staging = StagingPool::new(Arc::clone(&driver));
-        Ok(Self(Arc::new(Inner { ordinal, properties, architecture, kernels, staging, lost: OnceLock::new(), driver })))
+        let (tuned, lost) = (Tuned::none(), OnceLock::new());
+        Ok(Self(Arc::new(Inner { ordinal, properties, architecture, kernels, tuned, staging, lost, driver })))
+    }
+
+    /// The same with tables of plans, before there is a second handle to it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_tuned(mut self, tuned: Tuned) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.tuned = tuned;
+        }
+        self
     }
 
     /// A device without a GPU, for tests: whatever it is asked to compile compiles, and launches are recorded.
@@ -109,6 +125,11 @@ impl Device {
     /// What it offers a kernel.
     pub fn limits(&self) -> &Limits {
         &self.0.properties.limits
+    }
+
+    /// The plans that the tuner has found for it.
+    pub fn tuned(&self) -> &Tuned {
+        &self.0.tuned
     }
 
     /// The newest CUDA that its driver supports, as 12040 for 12.4.

@@ -5,7 +5,7 @@
 //! | step | question | file |
 //! | --- | --- | --- |
 //! | 3 | which problem? | `batchla_core`'s `Problem`; `backend.rs` prepares it |
-//! | 4 | which kernel, which numbers? | `plan/` (`getrf.rs`, `getri.rs`, `getrs.rs`; forced, `request.rs`), from `limits.rs`; the kernels that a plan needs, with their constants, `plan/specification.rs`; their text, `kernels.rs` and `kernels/`; scratch memory, `workspace.rs` |
+//! | 4 | which kernel, which numbers? | `plan/` (`getrf.rs`, `getri.rs`, `getrs.rs`; forced, `request.rs`; explained, `explanation.rs`; what there is to choose from, `space.rs`), from `tuned/` where the tuner has been, and `limits.rs`; the kernels that a plan needs, with their constants, `plan/specification.rs`; their text, `kernels.rs` and `kernels/`; scratch memory, `workspace.rs` |
 //! | 5 | where is the machine code? | `kernel/source.rs` (text, constants, digest), `kernel/cache.rs` (memory, then disk, then compiler), `kernel/disk.rs`, `kernel/nvrtc/` |
 //! | 6 | run it | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`: which steps, in which order; `factors.rs`, what they start from; `run.rs`, a step each, in parts that fit `workspace.rs`; `operand.rs`, where a kernel finds a batch; `kernel/launch.rs`, on `stream.rs`; captured, `graph.rs`; timed, `event.rs` |
 //! | 7 | how did each matrix fare? | outcome words, written by the kernels; `batchla_core`'s `Report` reads them when asked |
@@ -62,18 +62,20 @@ mod staging;
 mod steps;
 #[cfg(feature = "driver")]
 mod stream;
+mod tuned;
 #[cfg(feature = "driver")]
 mod warm;
-#[cfg(feature = "driver")]
 mod workspace;
 
 pub use crate::environment::Environment;
-pub use crate::kernel::disk::DiskCache;
+pub use crate::kernel::disk::{DiskCache, DiskEntry};
 pub use crate::kernel::source::{BASE_OPTIONS, CONFIGURATION, Digest, KernelSource, Specification};
 pub use crate::limits::Limits;
 pub use crate::plan::{
-    Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources, Search, Steps,
+    Axis, Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources, Search,
+    Space, Steps,
 };
+pub use crate::tuned::{Tuned, TunedEarlier, TunedLayout, TunedRow, TunedTable};
 #[cfg(feature = "driver")]
 pub use crate::{
     backend::{Cuda, CudaPrepared},

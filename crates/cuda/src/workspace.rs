@@ -3,10 +3,12 @@
 use batchla_core::{Error, ErrorKind, Operation, Problem, SourceKind};
 
 use crate::limits::Limits;
+#[cfg(feature = "driver")]
 use crate::memory::DeviceArray;
 use crate::plan::{CudaPlan, scalar_bytes};
 
 /// Scratch memory for one run at a time of what was prepared.
+#[cfg(feature = "driver")]
 #[derive(Debug)]
 pub struct CudaWorkspace {
     pub(crate) memory: DeviceArray<u32>,

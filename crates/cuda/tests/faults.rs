@@ -88,10 +88,10 @@ fn an_entry_that_cannot_be_read_is_none_and_can_be_made_again() {
     // A folder in its place: what no user can read as a file, the superuser included.
     std::fs::create_dir(entry(&cache, &name)).unwrap();
     assert_eq!(cache.load(&name), None);
-    cache.store(&name, b"payload");
+    cache.store(&name, "a kernel", b"payload");
     assert_eq!(cache.load(&name), None, "not kept, and no failure");
     std::fs::remove_dir(entry(&cache, &name)).unwrap();
-    cache.store(&name, b"payload");
+    cache.store(&name, "a kernel", b"payload");
     assert_eq!(cache.load(&name).as_deref(), Some(&b"payload"[..]));
 }
 
@@ -100,7 +100,7 @@ fn a_folder_that_goes_away_costs_only_the_cache() {
     let folder = tempfile::tempdir().unwrap();
     let cache = DiskCache::at(folder.path().join("kernels"));
     std::fs::remove_dir_all(cache.folder().unwrap()).unwrap();
-    cache.store(&Digest::of(b"name"), b"payload");
+    cache.store(&Digest::of(b"name"), "", b"payload");
     assert_eq!(cache.load(&Digest::of(b"name")), None);
 }
 
@@ -109,7 +109,7 @@ fn an_entry_of_another_version_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let cache = DiskCache::at(folder.path().join("kernels"));
     let name = Digest::of(b"name");
-    cache.store(&name, b"payload");
+    cache.store(&name, "a kernel", b"payload");
     let mut bytes = std::fs::read(entry(&cache, &name)).unwrap();
     // The format's number is the last of the first sixteen bytes.
     bytes[15] += 1;
@@ -126,7 +126,7 @@ fn two_processes_write_one_entry_at_once_and_it_is_whole() {
     let payload = |process: u8| vec![process; 300_000 + usize::from(process)];
     let write = |cache: &DiskCache, process: u8| {
         for _ in 0..40 {
-            cache.store(&name, &payload(process));
+            cache.store(&name, "a kernel", &payload(process));
             let seen = cache.load(&name);
             assert!(seen.is_none_or(|seen| seen == payload(1) || seen == payload(2)), "half of an entry");
         }

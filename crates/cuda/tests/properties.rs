@@ -73,7 +73,7 @@ fn chosen<T: Scalar>(kind: (usize, usize, bool), name: &str, preset: &str) -> Re
                 );
             }
             if let Some(resident) = &plan.resident {
-                prop_assert!(resident.threads * resident.teams <= most, "{plan}");
+                prop_assert!(resident.crew() * resident.teams <= most, "{plan}");
                 prop_assert!(resident.dynamic_shared_bytes <= bytes, "{plan}");
             }
             let kernels = plan.specifications(&problem);
@@ -100,7 +100,7 @@ fn cache() -> (tempfile::TempDir, DiskCache) {
 
 /// Stores a kernel, and tells in which file.
 fn store(cache: &DiskCache, name: &Digest, payload: &[u8]) -> PathBuf {
-    cache.store(name, payload);
+    cache.store(name, "a kernel", payload);
     cache.folder().unwrap().join(format!("{name}.kernel"))
 }
 

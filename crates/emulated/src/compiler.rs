@@ -31,6 +31,9 @@ pub(crate) struct Edit {
 #[derive(Debug)]
 pub(crate) struct HostCompiler {
     program: OsString,
+    /// The compiler in its own words.
+    said: String,
+    /// All that an object depends on, but its kernel.
     version: String,
     flags: Vec<&'static str>,
     checks: Checks,
@@ -55,7 +58,7 @@ impl HostCompiler {
         let flags = flags(&said, checks);
         // Whatever changes the object is part of what names it.
         let version = format!("{said} {} {CUDA} {CHECKS} {COPIES}", flags.join(" "));
-        Ok(Self { program: program.clone(), version, flags, checks, edits, kept })
+        Ok(Self { program: program.clone(), said, version, flags, checks, edits, kept })
     }
 
     /// Whether a fault is planted in a kernel's text.
@@ -152,7 +155,7 @@ impl Compiler for HostCompiler {
             return Ok(Image { bytes, log: String::new() });
         }
         let image = self.object(specification, architecture)?;
-        self.kept.store(&name, &image.bytes);
+        self.kept.store(&name, &format!("{specification} for {architecture} by {}", self.said), &image.bytes);
         Ok(image)
     }
 }

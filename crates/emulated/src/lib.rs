@@ -153,7 +153,7 @@ impl Emulated {
         // One host object serves all orders: it is dear to compile, and run seldom.
         let limits =
             Limits { name, memory_bytes: self.memory_bytes, shared_bytes_per_block, exact_orders: false, ..limits };
-        let kept = Environment::read().cache.map_or_else(DiskCache::off, DiskCache::at);
+        let kept = DiskCache::of(&Environment::read());
         let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks, self.largest_grid));
         // The compiler keeps what is whole; the device's own cache would keep planted faults too.

@@ -59,7 +59,7 @@ pub(super) fn run(
     let (needed, cache) = match keep {
         Some([architecture, folder]) => {
             let version = compilers.keys().next().ok_or("no compiler was named")?;
-            (matrix::conformance(version, known(architecture)?)?, DiskCache::at(folder))
+            (matrix::conformance(version, known(architecture)?)?, DiskCache::at(folder).at_most(u64::MAX))
         }
         _ => {
             let record = Record::read(record)?;
@@ -87,7 +87,8 @@ fn known(architecture: &str) -> Result<&'static str, String> {
 fn compile(one: &Needed, compiler: &LazyNvrtc, cache: &DiskCache) -> Result<Vec<Row>, Box<dyn Error>> {
     if cache.folder().is_some() {
         let image = compiler.compile(&one.specification, one.architecture)?;
-        cache.store(&one.digest, &image.bytes);
+        let about = format!("{} for {} by {}", one.specification, one.architecture, compiler.version()?);
+        cache.store(&one.digest, &about, &image.bytes);
         return Ok(Vec::new());
     }
     let image = compiler.compile(&one.specification.clone().option(VERBOSE), one.architecture)?;

@@ -35,7 +35,7 @@ impl Bench {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_batchla"));
-        command.args(args).current_dir(self.0.path()).env_remove("BATCHLA_BACKEND");
+        command.args(args).current_dir(self.0.path()).env_remove("BATCHLA_BACKEND").env("BATCHLA_TUNED_DIR", "off");
         command
     }
 

@@ -7,10 +7,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use batchla_core::{Backend, Batch, BatchLayout, Element, Error, ErrorKind, Options, Plan, Prepared, Problem, Scalar};
+use batchla_core::{
+    Backend, Batch, BatchLayout, Element, Error, ErrorKind, Explanation, Options, Plan, Prepared, Problem, Scalar,
+};
 
 pub use self::memory::{GroupArray, GroupMemory, GroupSlice, GroupSliceMut};
-use crate::backend::{Cuda, CudaPrepared, plan_for};
+use crate::backend::{Cuda, CudaPrepared, explain_for, plan_for};
 use crate::device::Device;
 use crate::host::{describe, distinct};
 use crate::stream::Stream;
@@ -147,7 +149,6 @@ impl Backend for CudaGroup {
 
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<GroupPrepared, Error> {
         let (plan, limits) = plan_for(self.gpus.iter(), problem, options)?;
-        log::debug!("{problem} on {} GPUs: {plan}", self.gpus.len());
         let units = problem.batch().div_ceil(UNIT);
         let device = |(number, gpu): (usize, &Cuda)| {
             // As many as a smaller batch may have there too.
@@ -156,6 +157,10 @@ impl Backend for CudaGroup {
         };
         let devices = self.gpus.iter().enumerate().map(device).collect::<Result<_, _>>()?;
         Ok(GroupPrepared { problem: problem.clone(), devices })
+    }
+
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        explain_for(self.gpus.iter(), problem, options)
     }
 
     fn workspace(&self, prepared: &GroupPrepared) -> Result<GroupWorkspace, Error> {

@@ -15,10 +15,10 @@ mod slot;
 use std::fmt;
 use std::sync::Arc;
 
-use batchla_core::{Backend, Element, Error, ErrorKind, HostArray, HostMemory, Options, Problem};
+use batchla_core::{Backend, Element, Error, ErrorKind, Explanation, HostArray, HostMemory, Options, Problem};
 
 pub use self::prepared::{CudaHostPrepared, CudaHostWorkspace};
-use crate::backend::Cuda;
+use crate::backend::{Cuda, explain_for};
 use crate::device::Device;
 use crate::environment::Environment;
 use crate::stream::Stream;
@@ -156,6 +156,9 @@ impl Backend for CudaHost {
     }
     fn prepare(&self, problem: &Problem, options: &Options) -> Result<CudaHostPrepared, Error> {
         CudaHostPrepared::new(self, problem, options)
+    }
+    fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
+        explain_for(self.gpus(), problem, options)
     }
     fn workspace(&self, prepared: &CudaHostPrepared) -> Result<CudaHostWorkspace, Error> {
         CudaHostWorkspace::new(self, prepared)

@@ -137,7 +137,7 @@ impl KernelCache {
             let advice = error.clone().into_error("load kernel").advice().to_owned();
             Error::new(error.kind(), "load kernel", what).advise(advice).caused_by(error)
         })?;
-        self.disk.store(digest, &image.bytes);
+        self.disk.store(digest, &format!("{specification} for {architecture} by {version}"), &image.bytes);
         Ok((module, Origin::Compiled))
     }
 }

@@ -1,18 +1,43 @@
-//! Compiled kernels on disk, in a folder that only its user can write. Never an error: what cannot be kept is compiled again.
+//! Compiled kernels on disk, in a folder that only its user can write, up to a bound. Never an error: what cannot be kept is compiled again.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::source::Digest;
+use crate::environment::Environment;
 
-const MAGIC: &[u8; 16] = b"batchla kernel 1";
-const HEADER: usize = 16 + 8 + 32;
+const MAGIC: &[u8; 16] = b"batchla kernel 2";
+/// Magic, lengths of what follows, digest of it: a line that says what the kernel is, and the kernel.
+const HEADER: usize = 16 + 8 + 8 + 32;
+/// What was begun aside and is older was left by a process that ended.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
 
 /// A folder of compiled kernels, or none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DiskCache {
     folder: Option<PathBuf>,
+    most_bytes: u64,
+}
+
+impl Default for DiskCache {
+    fn default() -> Self {
+        Self { folder: None, most_bytes: Environment::CACHE_BYTES }
+    }
+}
+
+/// A kernel on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskEntry {
+    /// Its file.
+    pub path: PathBuf,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// When it was last loaded, or else written.
+    pub used: SystemTime,
+    /// What it is: symbol, source and constants, architecture, compiler. None where the file is damaged or of another version.
+    pub about: Option<String>,
 }
 
 impl DiskCache {
@@ -21,12 +46,18 @@ impl DiskCache {
         Self::default()
     }
 
+    /// Keeps kernels where the environment says.
+    pub fn of(environment: &Environment) -> Self {
+        let cache = environment.cache.as_ref().map_or_else(Self::off, Self::at);
+        cache.at_most(environment.cache_bytes)
+    }
+
     /// Keeps kernels in `folder`, which is made where missing. Keeps nothing, and says so in the log, where the folder cannot be
     /// written, or could be by others: what lies in it is run on the GPU.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         match make(&folder).and_then(|()| private(&folder)) {
-            Ok(()) => Self { folder: Some(folder) },
+            Ok(()) => Self { folder: Some(folder), ..Self::default() },
             Err(why) => {
                 log::warn!("compiled kernels are not kept on disk: {}: {why}", folder.display());
                 Self::off()
@@ -34,38 +65,55 @@ impl DiskCache {
         }
     }
 
+    /// Keeps at most so many bytes: when a kernel is stored, those that were used least recently go. The one stored stays, whatever its size.
+    #[must_use]
+    pub fn at_most(self, bytes: u64) -> Self {
+        Self { most_bytes: bytes, ..self }
+    }
+
     /// Where kernels are kept; none if nowhere.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// The most bytes that are kept.
+    pub fn most_bytes(&self) -> u64 {
+        self.most_bytes
     }
 
     /// A kept kernel. One that was damaged is removed, and not given.
     pub fn load(&self, name: &Digest) -> Option<Vec<u8>> {
         let path = self.path(name)?;
         let entry = fs::read(&path).ok()?;
-        let payload = verify(&entry);
+        let payload = verify(&entry).map(|(_, payload)| payload);
         if payload.is_none() {
             log::warn!("a compiled kernel on disk is damaged and will be made again: {}", path.display());
             self.remove(name);
+        } else {
+            // Used last: others go before it. Where this cannot be noted, it is as old as it was.
+            let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         }
         payload.map(<[u8]>::to_vec)
     }
 
-    /// Keeps a kernel. Written aside and renamed, so that nobody sees half of it.
-    pub fn store(&self, name: &Digest, payload: &[u8]) {
+    /// Keeps a kernel, with a line that says what it is. Written aside and renamed, so that nobody sees half of it.
+    pub fn store(&self, name: &Digest, about: &str, payload: &[u8]) {
         let (Some(path), Some(folder)) = (self.path(name), &self.folder) else { return };
         let write = || -> io::Result<()> {
             let mut aside = tempfile::NamedTempFile::new_in(folder)?;
             aside.write_all(MAGIC)?;
+            aside.write_all(&(about.len() as u64).to_le_bytes())?;
             aside.write_all(&(payload.len() as u64).to_le_bytes())?;
-            aside.write_all(Digest::of(payload).as_bytes())?;
+            aside.write_all(Digest::of(&[about.as_bytes(), payload].concat()).as_bytes())?;
+            aside.write_all(about.as_bytes())?;
             aside.write_all(payload)?;
             aside.flush()?;
             aside.persist(&path).map_err(|error| error.error)?;
             Ok(())
         };
-        if let Err(why) = write() {
-            log::warn!("a compiled kernel could not be kept on disk: {}: {why}", path.display());
+        match write() {
+            Ok(()) => self.evict(&path),
+            Err(why) => log::warn!("a compiled kernel could not be kept on disk: {}: {why}", path.display()),
         }
     }
 
@@ -79,17 +127,105 @@ impl DiskCache {
         }
     }
 
+    /// What is kept, the least recently used first.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read. One that is not there is empty.
+    pub fn entries(&self) -> io::Result<Vec<DiskEntry>> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let mut entries = files(folder, |name| name.ends_with(".kernel"))?;
+        for entry in &mut entries {
+            entry.about = about(&entry.path);
+        }
+        Ok(entries)
+    }
+
+    /// Forgets all kernels; gives how many there were, and their bytes. What processes that ended left aside goes too.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read, or a kernel cannot be removed.
+    pub fn clear(&self) -> io::Result<(usize, u64)> {
+        let Some(folder) = &self.folder else { return Ok((0, 0)) };
+        let entries = files(folder, |name| name.ends_with(".kernel"))?;
+        entries.iter().try_for_each(|entry| gone(&entry.path))?;
+        forget_asides(folder);
+        Ok((entries.len(), entries.iter().map(|entry| entry.bytes).sum()))
+    }
+
+    /// Removes the least recently used until the rest is within the bound. Several processes may do so at once: what is gone is gone.
+    fn evict(&self, stored: &Path) {
+        let Some(folder) = &self.folder else { return };
+        let Ok(entries) = files(folder, |name| name.ends_with(".kernel")) else { return };
+        let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        if bytes <= self.most_bytes {
+            return;
+        }
+        forget_asides(folder);
+        for entry in entries.iter().filter(|entry| entry.path != stored) {
+            if bytes <= self.most_bytes {
+                break;
+            }
+            match gone(&entry.path) {
+                Ok(()) => bytes -= entry.bytes,
+                Err(why) => log::warn!("a compiled kernel could not be removed: {}: {why}", entry.path.display()),
+            }
+        }
+    }
+
     fn path(&self, name: &Digest) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{name}.kernel")))
     }
 }
 
-fn verify(entry: &[u8]) -> Option<&[u8]> {
-    let (header, payload) = entry.split_at_checked(HEADER)?;
-    let rest = header.strip_prefix(MAGIC)?;
-    let (len, digest) = rest.split_at_checked(8)?;
-    let whole = len == (payload.len() as u64).to_le_bytes() && digest == Digest::of(payload).as_bytes();
-    whole.then_some(payload)
+/// The files of a folder whose names are wanted, the oldest first, without a look into them.
+fn files(folder: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<DiskEntry>> {
+    let listed = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed?,
+    };
+    let entry = |file: fs::DirEntry| {
+        let wanted = file.file_name().to_str().is_some_and(&wanted);
+        // Another process may have removed it since.
+        let facts = file.metadata().ok().filter(|facts| wanted && facts.is_file())?;
+        Some(DiskEntry { path: file.path(), bytes: facts.len(), used: facts.modified().ok()?, about: None })
+    };
+    let mut entries: Vec<_> = listed.flatten().filter_map(entry).collect();
+    entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+    Ok(entries)
+}
+
+/// Removes what was begun aside long ago.
+fn forget_asides(folder: &Path) {
+    for entry in files(folder, |name| name.starts_with(".tmp")).unwrap_or_default() {
+        if entry.used.elapsed().is_ok_and(|age| age > FORGOTTEN) {
+            let _ = gone(&entry.path);
+        }
+    }
+}
+
+fn gone(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The line and the kernel of an entry that is whole.
+fn verify(entry: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (header, rest) = entry.split_at_checked(HEADER)?;
+    let numbers = header.strip_prefix(MAGIC)?;
+    let (lengths, digest) = numbers.split_at_checked(16)?;
+    let length = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
+    let (about, payload) = (length(&lengths[..8])?, length(&lengths[8..])?);
+    let whole = about.checked_add(payload) == Some(rest.len() as u64) && digest == Digest::of(rest).as_bytes();
+    whole.then(|| rest.split_at_checked(usize::try_from(about).ok()?)).flatten()
+}
+
+/// The line of an entry.
+fn about(path: &Path) -> Option<String> {
+    let mut entry = Vec::new();
+    File::open(path).and_then(|mut file| file.read_to_end(&mut entry)).ok()?;
+    String::from_utf8_lossy(verify(&entry)?.0).lines().next().map(str::to_owned)
 }
 
 #[cfg(unix)]
@@ -144,7 +280,7 @@ mod tests {
         let name = Digest::of(b"name");
         assert_eq!(cache.load(&name), None);
         for payload in [&b"first"[..], b"", &[7; 100_000]] {
-            cache.store(&name, payload);
+            cache.store(&name, "a kernel", payload);
             assert_eq!(cache.load(&name).as_deref(), Some(payload));
             assert_eq!(DiskCache::at(cache.folder().unwrap()).load(&name).as_deref(), Some(payload));
         }
@@ -156,7 +292,7 @@ mod tests {
     fn damage_of_any_byte_or_length_is_noticed_and_removed() {
         let (_folder, cache) = cache();
         let name = Digest::of(b"name");
-        cache.store(&name, b"payload");
+        cache.store(&name, "a kernel", b"payload");
         let path = cache.path(&name).unwrap();
         let whole = fs::read(&path).unwrap();
         let mut damaged: Vec<Vec<u8>> = (0..whole.len()).map(|cut| whole[..cut].to_vec()).collect();
@@ -176,7 +312,7 @@ mod tests {
     #[test]
     fn off_keeps_nothing() {
         let cache = DiskCache::off();
-        cache.store(&Digest::of(b"x"), b"payload");
+        cache.store(&Digest::of(b"x"), "", b"payload");
         assert_eq!((cache.load(&Digest::of(b"x")), cache.folder()), (None, None));
     }
 
@@ -221,7 +357,7 @@ mod tests {
         let payloads: Vec<Vec<u8>> = (0..4u8).map(|i| vec![i; 50_000 + usize::from(i)]).collect();
         std::thread::scope(|scope| {
             for payload in &payloads {
-                scope.spawn(|| (0..25).for_each(|_| cache.store(&name, payload)));
+                scope.spawn(|| (0..25).for_each(|_| cache.store(&name, "a kernel", payload)));
             }
             for _ in 0..200 {
                 if let Some(seen) = cache.load(&name) {
@@ -231,5 +367,74 @@ mod tests {
         });
         assert!(cache.load(&name).is_some());
         assert_eq!(fs::read_dir(cache.folder().unwrap()).unwrap().count(), 1, "nothing is left aside");
+    }
+
+    /// Stores a kernel of a kilobyte, used so many seconds ago.
+    fn used(cache: &DiskCache, name: &str, seconds: u64) -> Digest {
+        let digest = Digest::of(name.as_bytes());
+        cache.store(&digest, name, &[1; 1000]);
+        let file = File::options().append(true).open(cache.path(&digest).unwrap()).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        digest
+    }
+
+    #[test]
+    fn what_is_kept_is_listed_with_what_it_is_the_least_recently_used_first() {
+        let (_folder, cache) = cache();
+        assert_eq!(cache.entries().unwrap(), []);
+        let [_, damaged, _] = ["new", "damaged", "old"].map(|name| used(&cache, name, name.len() as u64 * 100));
+        let path = cache.path(&damaged).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[700] ^= 1;
+        let when = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(&path, bytes).unwrap();
+        File::options().append(true).open(&path).unwrap().set_modified(when).unwrap();
+        fs::write(cache.folder().unwrap().join("note.txt"), "not ours").unwrap();
+        let entries = cache.entries().unwrap();
+        assert_eq!(entries[0].about, None, "damaged");
+        let rest: Vec<_> = entries[1..].iter().map(|entry| entry.about.as_deref().unwrap()).collect();
+        assert!(rest.contains(&"new") && rest.contains(&"old"), "{rest:?}");
+        assert!(entries.iter().all(|entry| entry.bytes > 1000));
+        assert_eq!(cache.clear().unwrap().0, 3);
+        assert_eq!(cache.clear().unwrap(), (0, 0));
+        assert!(cache.folder().unwrap().join("note.txt").exists(), "others' files stay");
+    }
+
+    #[test]
+    fn beyond_the_bound_the_least_recently_used_go_and_the_newest_stays() {
+        let (_folder, cache) = cache();
+        let cache = cache.at_most(3500);
+        let [a, b, c] = [("a", 300), ("b", 200), ("c", 100)].map(|(name, seconds)| used(&cache, name, seconds));
+        // Loading is use: `b` is now the oldest.
+        assert!(cache.load(&a).is_some());
+        let d = used(&cache, "d", 0);
+        assert_eq!([a, b, c, d].map(|name| cache.load(&name).is_some()), [true, false, true, true]);
+        // Too large for the bound alone, and still kept: a program must not compile what it runs again and again.
+        let large = Digest::of(b"large");
+        cache.store(&large, "large", &[1; 9000]);
+        assert_eq!(cache.entries().unwrap().len(), 1);
+        assert!(cache.load(&large).is_some());
+    }
+
+    #[test]
+    fn what_a_process_left_aside_goes_when_it_is_old() {
+        let (_folder, cache) = cache();
+        let aside = |name: &str, seconds| {
+            let path = cache.folder().unwrap().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+            path
+        };
+        let (old, new) = (aside(".tmpOld", 7200), aside(".tmpNew", 10));
+        cache.clear().unwrap();
+        assert!(!old.exists() && new.exists(), "another process may be at it");
+    }
+
+    #[test]
+    fn no_folder_lists_nothing_and_clears_nothing() {
+        assert_eq!((DiskCache::off().entries().unwrap(), DiskCache::off().clear().unwrap()), (Vec::new(), (0, 0)));
+        let (_folder, cache) = cache();
+        fs::remove_dir_all(cache.folder().unwrap()).unwrap();
+        assert_eq!((cache.entries().unwrap(), cache.clear().unwrap()), (Vec::new(), (0, 0)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::ScalarKind;
+use batchla_core::{Numbers, Receipt, ScalarKind};
 
 use super::resident::{election_bytes, line_bytes};
 use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
@@ -140,6 +140,12 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
     }
 }
 
+const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "batchla bench plans left-looking:panel=… at orders 16 to 512; no record was kept",
+);
+
 /// Threads of a block of small matrices.
 const SMALL_BLOCK: usize = 128;
 
@@ -167,6 +173,14 @@ impl GetrfPlan {
         let steps = Steps { width, together, streamed: stepwise.streamed, update: Box::new(update) };
         let dynamic_shared_bytes = inner.dynamic_bytes(scalar, order);
         Ok(Self { dynamic_shared_bytes, steps: Some(steps), ..inner })
+    }
+
+    /// The row of the table that an order is in; none beyond the last.
+    pub(super) fn row(scalar: ScalarKind, order: usize) -> Option<Numbers> {
+        let &Tuned { order: last, panel, rows, ahead, stages, registers } =
+            table(scalar).iter().find(|row| order <= row.order)?;
+        let numbers = format!("panel={panel} rows={rows} ahead={ahead} stages={stages} registers={registers}");
+        Some(Numbers { row: format!("getrf, {scalar}, orders up to {last}: {numbers}"), receipt: RECEIPT })
     }
 
     /// One kernel's numbers: the table's, or those asked for, as far as the GPU has room.
@@ -309,7 +323,7 @@ impl GetrfPlan {
     }
 
     /// All shared memory of a block.
-    fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+    pub(super) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Problem, ScalarKind};
+use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
 use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
@@ -88,13 +88,19 @@ impl GetriPlan {
         Ok(plan)
     }
 
+    /// The row of the table that an order is in.
+    pub(super) fn row(scalar: ScalarKind, order: usize) -> Numbers {
+        let (block, rows, registers) = numbers(scalar, order);
+        let numbers = format!("inverse-block={block} inverse-rows={rows} registers={registers}");
+        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt: RECEIPT }
+    }
+
     /// The block that the kernel is compiled for; one kernel serves the orders of a class.
     pub(crate) fn thread_class(&self) -> usize {
         thread_class(self.threads)
     }
 
     /// Blocks of columns.
-    #[cfg(feature = "driver")]
     pub(crate) fn block_columns(&self, order: usize) -> usize {
         order.div_ceil(self.block)
     }
@@ -109,11 +115,16 @@ impl GetriPlan {
     }
 
     /// Shared memory of a launch that has so many lines of the triangle at hand.
-    #[cfg(any(feature = "driver", test))]
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize, lines: usize) -> usize {
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)
     }
 }
+
+const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-20",
+    "batchla bench plans --inverse left-looking:inverse-block=… at orders 32 to 512 of f64, 128 of f32 and c64, none of c32; no record was kept",
+);
 
 fn thread_class(threads: usize) -> usize {
     threads.next_power_of_two().max(64)

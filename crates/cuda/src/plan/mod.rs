@@ -1,22 +1,26 @@
 //! How a problem will run on a GPU: which kernels, with which numbers. Plain data; no GPU is needed to make one.
 
+mod explanation;
 mod getrf;
 mod getri;
 mod getrs;
 mod request;
 mod resident;
+mod space;
 mod specification;
 
 use std::fmt;
 
-use batchla_core::{Error, Operation, Options, Plan, Problem, Rejection, ScalarKind, SourceKind};
+use batchla_core::{Chosen, Error, Operation, Options, Plan, Problem, Rejection, ScalarKind, SourceKind};
 
 pub use self::getrf::{GetrfPlan, Interchange, Looking, Search, Steps};
 pub use self::getri::{Correction, GetriPlan, Resources};
 pub use self::getrs::GetrsPlan;
 pub(crate) use self::request::Request;
 pub use self::resident::ResidentPlan;
+pub use self::space::{Axis, Space};
 use crate::limits::Limits;
+use crate::tuned::Tuned;
 
 /// How the CUDA backend computes a problem: a part for each routine that the problem needs.
 ///
@@ -143,8 +147,38 @@ impl CudaPlan {
     /// [`ErrorKind::Unsupported`](batchla_core::ErrorKind::Unsupported) with the [`Rejection`] as its source where there is no plan of the
     /// name, a number of its is out of range, or the GPU has too little shared memory for the order.
     pub fn choose(problem: &Problem, options: &Options, limits: &Limits) -> Result<Self, Error> {
-        let own = if ResidentPlan::is_best(problem, limits) { &RESIDENT } else { &LEFT_LOOKING };
-        let wanted = options.plan.as_deref().unwrap_or(own.name);
+        Self::choose_tuned(problem, options, limits, &Tuned::none()).map(|(plan, _)| plan)
+    }
+
+    /// The same where there may be a table that was measured on this GPU; and who chose. A row of it that does not serve is passed over with a warning.
+    ///
+    /// # Errors
+    /// As of [`CudaPlan::choose`].
+    pub fn choose_tuned(
+        problem: &Problem,
+        options: &Options,
+        limits: &Limits,
+        tuned: &Tuned,
+    ) -> Result<(Self, Chosen), Error> {
+        if let Some(name) = options.plan.as_deref() {
+            return Ok((Self::named(problem, name, limits)?, Chosen::ByName));
+        }
+        if let Some((file, row)) = tuned.row(problem) {
+            match Self::named(problem, &row.plan, limits) {
+                Ok(plan) => return Ok((plan, Chosen::ByTuning(file.display().to_string()))),
+                Err(error) => log::warn!("a row of {} is passed over: {error}", file.display()),
+            }
+        }
+        Ok((Self::named(problem, Self::own(problem, limits).name, limits)?, Chosen::ByPlanner))
+    }
+
+    /// The family that the tables of this crate choose.
+    fn own(problem: &Problem, limits: &Limits) -> &'static Family {
+        if ResidentPlan::is_best(problem, limits) { &RESIDENT } else { &LEFT_LOOKING }
+    }
+
+    /// The plan of a name.
+    fn named(problem: &Problem, wanted: &str, limits: &Limits) -> Result<Self, Error> {
         let refuse = |reason: String| Rejection { plan: wanted.to_owned(), reason }.into_error(problem);
         let request = Request::parse(wanted).map_err(refuse)?;
         let family = FAMILIES

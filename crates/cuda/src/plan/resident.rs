@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Operation, Problem, ScalarKind, SourceKind};
+use batchla_core::{Numbers, Operation, Problem, Receipt, ScalarKind, SourceKind};
 
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
@@ -130,11 +130,33 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
 /// Places in a block column are counted in bytes.
 const MOST_ORDER: usize = 255;
 
+pub(super) const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "kernels timed one by one at orders 4, 8, 16, 32, 48, 64, 80, 96 and 128; no record was kept",
+);
+
 impl ResidentPlan {
+    /// The last order at which such plans are faster than left-looking ones.
+    pub(super) fn best_up_to(problem: &Problem) -> usize {
+        table(problem.scalar(), problem.operation() == Operation::Invert).last().map_or(0, |row| row.order)
+    }
+
+    /// The row of the table that a problem is in; the last one beyond it.
+    pub(super) fn row(problem: &Problem) -> Option<Numbers> {
+        let (scalar, order, inverts) = (problem.scalar(), problem.order(), problem.operation() == Operation::Invert);
+        let rows = table(scalar, inverts);
+        let &Tuned { order: last, panel, rows, helpers, registers, tensor } =
+            rows.iter().find(|row| order <= row.order).or(rows.last())?;
+        let what = if inverts { "inverse" } else { "LU" };
+        let tensor = u8::from(tensor);
+        let numbers = format!("panel={panel} rows={rows} helpers={helpers} registers={registers} tensor={tensor}");
+        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt: RECEIPT })
+    }
+
     /// Whether the planner chooses such a plan by itself.
     pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
-        let inverts = problem.operation() == Operation::Invert;
-        let served = table(problem.scalar(), inverts).last().is_some_and(|row| problem.order() <= row.order);
+        let served = problem.order() <= Self::best_up_to(problem);
         served && matches!(Self::choose(&Request::default(), problem, limits), Ok(Some(_)))
     }
 
@@ -244,7 +266,7 @@ impl ResidentPlan {
         if self.threads == WARP { 0 } else { (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS }
     }
 
-    fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+    pub(super) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
     }
 }
