@@ -72,8 +72,8 @@ macro_rules! resident {
     };
 }
 
-/// `A = P L U`, each matrix on chip.
-pub(crate) const GETRF_RESIDENT: KernelSource = resident!("getrf_resident.cu");
+/// `A = P L U`, each matrix on chip, or a window of its columns.
+pub(crate) const GETRF_RESIDENT: KernelSource = resident!("getrf_resident.cu", "window.cuh");
 /// `A⁻¹` from `A`, each matrix on chip.
 pub(crate) const GETRF_GETRI: KernelSource = resident!("getrf_getri.cu", "rows.cuh", "det.cuh");
 

@@ -13,10 +13,12 @@ use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
-/// What is between the families of plans: panels that end within a pack, helpers, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 6] = [
+/// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
+const NUMBERED: [&str; 8] = [
     "resident:panel=4,helpers=2",
     "resident:panel=8,exact=1",
+    "resident:panel=4,window=16,helpers=1",
+    "resident:panel=8,window=16,exact=1",
     "left-looking:panel=5,inverse-block=3",
     "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
     "left-looking:stages=2",

@@ -57,35 +57,41 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
     take_back(panel, election, first, width, tid);
 }
 
-// A whole panel by one warp or less, without branches, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
+// A panel of `width` columns by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
 // their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt.
 template <int Rows>
-__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int tid) {
+__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int width, int tid) {
     u32 unusual = 0;
     UNROLL for (int j = 0; j < NB; ++j) {
+        if (j >= width) break;
         const int k = first + j;
-        u32 key[Rows], own = 0;
+        u32 own = 0;
+        int which = 0;  // of this thread's rows, and whether two are as good
+        bool tie = false;
         Scalar best = panel.at(0, j, tid);
         UNROLL for (int r = 0; r < Rows; ++r) {
-            key[r] = panel.place(r, tid) >= k ? upper_key(panel.at(r, j, tid)) : 0;
-            if (r > 0) best = key[r] > own ? panel.at(r, j, tid) : best;
-            own = max(own, key[r]);
+            const u32 key = panel.place(r, tid) >= k ? upper_key(panel.at(r, j, tid)) : 0;
+            if (r > 0) {
+                tie = key > own ? false : tie | (key == own);
+                best = key > own ? panel.at(r, j, tid) : best;
+                which = key > own ? r : which;
+            }
+            own = max(own, key);
         }
         const u32 most = Lanes::largest(own);
         const Scalar inverse = reciprocal(best);  // before it is known whose is wanted: the division overlaps the search
         const u32 those = Lanes::ballot(own == most);
         const bool mine = own == most && (those & ((1u << tid) - 1)) == 0;
-        unusual |= those & (those - 1);
+        unusual |= (those & (those - 1)) | u32(mine & tie);
         unusual |= u32(most - Range<Real>::LEAST_KEY >= Range<Real>::MOST_KEY - Range<Real>::LEAST_KEY);
         Candidate& candidate = election.candidates(j)[0];
-        UNROLL for (int r = 0; r < Rows; ++r) {
-            const bool posts = mine & (key[r] == most);
-            UNROLL for (int s = 0; s < r; ++s) unusual |= u32(posts & (key[s] == most));
-            if (posts) {
-                UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; ++c) candidate.row[c] = panel.at(r, c, tid);
-                candidate.reciprocal = inverse;
-                candidate.place = panel.place(r, tid);
-            }
+        if (mine) {
+            UNROLL for (int r = 0; r < Rows; ++r)
+                if (which == r) {
+                    UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; ++c) candidate.row[c] = panel.at(r, c, tid);
+                    candidate.place = panel.place(r, tid);
+                }
+            candidate.reciprocal = inverse;
         }
         Lanes::sync();
         Scalar row[PACKS * Pack::LENGTH];
@@ -102,6 +108,6 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         }
     }
     if (Warp::any(unusual != 0)) return false;  // all teams of a warp go the same way
-    take_back(panel, election, first, NB, tid);
+    take_back(panel, election, first, width, tid);
     return true;
 }

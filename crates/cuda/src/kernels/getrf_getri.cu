@@ -100,14 +100,17 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Staggered<Shared> all[TEAMS];
     const int order = known(n);
-    const int tid = TEAMS == 1 ? threadIdx.x : threadIdx.x % CREW, mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
+    const int tid = crew_thread(), mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
     const Chip chip(memory, order, mine);
     Shared& shared = all[mine];
 
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {
         const bool live = first + mine < batch;
         const u64 b = live ? first + mine : first;
-        u32 word = getrf_on_chip(Input(a, b), chip, shared, chip.pivots, order, tid, live);
+        Panels panel(order, tid % LANES);
+        begin_columns(Input(a, b), chip, shared, order, order, tid, live);
+        factor_columns(panel, Input(a, b), chip, shared, chip.pivots, 0, order, order, tid, live);
+        u32 word = shared.info();
         if (crew_any(settle_rows(chip, order, tid))) word = NOT_FINITE;
         if (determinants != nullptr) tell_determinants(memory, word, determinants, first + mine / (WARP / LANES) * (WARP / LANES), batch, order, mine, tid);
         const Output result(x, b);

@@ -1,5 +1,6 @@
-// A = P L U with partial pivoting, each matrix read once and written once: one crew of threads a matrix, one launch a batch.
-#include "lookahead.cuh"
+// A = P L U with partial pivoting on chip, a matrix read once and written once where it has room there: one crew of threads a matrix, one launch
+// a batch.
+#include "window.cuh"
 
 // Where one panel is all there is, it goes from registers to its place.
 constexpr bool ONE_PANEL = ORDER > 0 && ORDER <= NB && BATCHLA_UNIT_ROWS_OUT;
@@ -10,7 +11,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Staggered<Shared> all[TEAMS];
     const int order = known(n);
-    const int tid = TEAMS == 1 ? threadIdx.x : threadIdx.x % CREW, mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
+    const int tid = crew_thread(), mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
     const Chip chip(memory, order, mine);
     Shared& shared = all[mine];
 
@@ -25,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         if (ONE_PANEL) {
             Panels panel(order, tid);
             if (tid == 0) shared.begin();
-            factor_panel(panel, in, chip.matrix, {&shared.upper[0][0], LINE}, shared, 0, order, tid, live);
+            factor_panel(panel, in, chip.matrix, {&shared.upper[0][0], LINE}, shared, 0, 0, order, tid, live);
             Real trace = 0;
             UNROLL for (int r = 0; r < ROWS; ++r)
                 if (live && panel.position[r] >= 0) {
@@ -41,8 +42,15 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
             info = shared.info();
             bad = !(trace == 0);
         } else {
-            info = getrf_on_chip(in, chip, shared, pivots + b * order, order, tid, live);
-            if (live) bad = store(chip, out, order, tid);
+            if (WINDOW > 0) {
+                bad = getrf_by_windows(in, out, chip, shared, pivots + b * order, order, tid);
+            } else {
+                Panels panel(order, tid % LANES);
+                begin_columns(in, chip, shared, order, order, tid, live);
+                factor_columns(panel, in, chip, shared, pivots + b * order, 0, order, order, tid, live);
+                if (live) bad = store(chip, out, 0, order, order, tid);
+            }
+            info = shared.info();
             for (int i = tid; live && rows != nullptr && i < order; i += CREW) rows[b * order + i] = chip.origin[i];
         }
         bad = crew_any(bad);

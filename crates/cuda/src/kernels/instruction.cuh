@@ -67,6 +67,17 @@ __device__ inline Divisor<T> divisor(T value) {
     return {value, reciprocal(value)};
 }
 
+// The slot of the multiprocessor that the calling warp has; slots four apart share their arithmetic units.
+__device__ inline u32 warp_slot() {
+#if PTX_ARCH > 0
+    u32 slot;
+    asm volatile("mov.u32 %0, %%warpid;" : "=r"(slot));
+    return slot;
+#else
+    return 4 * blockIdx.x;
+#endif
+}
+
 // Copies one element from global to shared memory while the thread goes on. Only the thread that copied may read it, after `wait_copies`.
 // Older architectures copy at once.
 template <class T>

@@ -10,6 +10,9 @@ struct alignas(16) Exchange {
     Position from[NB], to[NB];
 };
 
+// Whether no panel is narrower than others, known when compiled.
+constexpr bool WHOLE_PANELS = ORDER > 0 && ORDER % NB == 0;
+
 // What the crew of a matrix shares, beside the matrix.
 struct Shared : Election {
     Exchange exchange[2];    // of the two panels that are worked with at a time
@@ -43,9 +46,9 @@ __device__ inline void solve_lower(Scalar (&y)[NB], const Lower& l) {
         UNROLL for (int i = k + 1; i < NB; ++i) y[i] = subtract_product(y[i], l.column[k][i / Pack::LENGTH].value[i % Pack::LENGTH], y[k]);
 }
 
-// The columns of the panel at `first`: the first from memory or, where there is no matrix (`live` does not hold), from the identity; others from the
-// chip, where they lack the exchange and the part of the panel before.
-__device__ inline void load_panel(Panels& panel, Input in, Resident a, Shared& shared, int first, int order, int lane, bool live) {
+// The columns of the panel at `first`: the matrix's first from memory or, where there is no matrix (`live` does not hold), from the identity; others from
+// the chip, where they lack, but for a window's first, the exchange and the part of the panel before.
+__device__ inline void load_panel(Panels& panel, Input in, Resident a, Shared& shared, int window, int first, int order, int lane, bool live) {
     const int width = min(NB, order - first), before = first - NB;
     UNROLL for (int r = 0; r < ROWS; ++r)
         UNROLL for (int c = 0; c < NB; ++c) {
@@ -55,7 +58,7 @@ __device__ inline void load_panel(Panels& panel, Input in, Resident a, Shared& s
                                   : live ? *in.at(min(i, order - 1), c)
                                   : i == c ? one<Scalar>() : zero<Scalar>();
         }
-    if (first == 0) return;
+    if (first == window) return;
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int k = panel.position[r] - before;
         if (k >= 0 && k < NB)
@@ -136,19 +139,19 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
 }
 
 // Factors the panel at `first`; `work` is where that may take place, the matrix or as good.
-__device__ inline void factor_panel(Panels& panel, Input in, Resident a, Resident work, Shared& shared, int first, int order, int lane, bool live) {
+__device__ inline void factor_panel(Panels& panel, Input in, Resident a, Resident work, Shared& shared, int window, int first, int order, int lane, bool live) {
     const int width = min(NB, order - first);
     Position was[ROWS];
     UNROLL for (int r = 0; r < ROWS; ++r) was[r] = panel.position[r];
-    bool plain = width == NB;
+    bool plain = true;
 #pragma unroll 1
     while (true) {
-        load_panel(panel, in, a, shared, first, order, lane, live);
+        load_panel(panel, in, a, shared, window, first, order, lane, live);
         if (!plain) {
             getf2_with_care(panel, work, shared, first, width, order, lane);
             break;
         }
-        if (getf2_plain(panel, shared, first, lane)) break;
+        if (getf2_plain(panel, shared, first, WHOLE_PANELS ? NB : width, lane)) break;
         plain = false;
         UNROLL for (int r = 0; r < ROWS; ++r) panel.position[r] = was[r];
     }
@@ -156,21 +159,20 @@ __device__ inline void factor_panel(Panels& panel, Input in, Resident a, Residen
 }
 
 // Puts the factored panel where others find it, and tells them of it.
-__device__ inline void store_panel(const Panels& panel, const Chip& chip, Shared& shared, u32* pivots, int first, int order, int lane, bool live) {
-    const Resident a = chip.matrix;
+__device__ inline void store_panel(const Panels& panel, const Chip& chip, Resident a, Shared& shared, u32* pivots, int window, int first, int order, int lane, bool live) {
     const int width = min(NB, order - first);
     Exchange& exchange = shared.exchange[first / NB % 2];
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int was = panel.was[r], to = panel.position[r];
         if (to < 0) continue;
-        chip.place_of(lane + r * LANES, first / NB) = to;
+        chip.place_of(lane + r * LANES, (first - window) / NB) = to;
         if (to < first) continue;
         UNROLL for (int c = 0; c < NB; ++c)
             if (c < width) *a.at(to, first + c) = panel.element[r][c];
         if (to < first + width) exchange.from[to - first] = was;
         if (was < first + width) exchange.to[was - first] = to;
     }
-    for (int c = lane; first > 0 && c < width; c += LANES)
+    for (int c = lane; first > window && c < width; c += LANES)
         UNROLL for (int k = 0; k < NB; ++k) *a.at(first - NB + k, first + c) = shared.upper[k][c];
     for (int j = lane; live && j < width; j += LANES) pivots[first + j] = shared.pivot(j);
     Lanes::sync();
@@ -190,35 +192,41 @@ __device__ inline void solve_column(Resident a, const Exchange& exchange, int fi
     UNROLL for (int j = 0; j < NB; ++j) column[first + j] = come[j];
 }
 
-// The columns behind the panel that follows the one at `first`, up to date with it. By lane `lane` of warp `warp` of `warps`.
-__device__ inline void follow(Resident a, const Exchange& exchange, int first, int order, int warp, int warps, int lane) {
-    for (int c = first + 2 * NB + warp * LANES; c < order; c += warps * LANES) {
-        if (c + lane < order) solve_column(a, exchange, first, c + lane);
+// The columns before `end` behind the panel that follows the one at `first`, up to date with it. By lane `lane` of warp `warp` of `warps`.
+__device__ inline void follow(Resident a, const Exchange& exchange, int first, int end, int order, int warp, int warps, int lane) {
+    for (int c = first + 2 * NB + warp * LANES; c < end; c += warps * LANES) {
+        if (c + lane < end) solve_column(a, exchange, first, c + lane);
         Lanes::sync();
-        update_columns(a, first + NB, first, c, min(c + LANES, order), order, lane);
+        update_columns<LANES>(a, a, first + NB, first, c, min(c + LANES, end), order, lane);
     }
 }
 
-// Leaves L and U on chip, and of each row where it has come from and where it stands in each block column. Returns LAPACK's info. Where
-// there is no matrix (`live` does not hold), that of the identity.
-__device__ inline u32 getrf_on_chip(Input in, const Chip& chip, Shared& shared, u32* pivots, int order, int tid, bool live) {
+// Begins with columns 0 .. `end`, but for those of the first panel, which come when it is factored.
+__device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared, int end, int order, int tid, bool live) {
     const Resident a = chip.matrix;
-    const int warp = tid / LANES, lane = tid % LANES;
-    const bool helps = HELPERS == 0 || warp > 0;
     if (tid == 0) shared.begin();
-    if (live) fetch_columns(a, in, NB, order, tid);  // while the first panel is factored
-    for (int j = tid; j < order; j += CREW) {
+    if (live) fetch_columns(a, in, NB, end, order, tid);  // while the first panel is factored
+    for (int j = tid; j < end; j += CREW) {
         for (int i = 0; !live && j >= NB && i < order; ++i) *a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();
         // Whole packs of rows take part in updates.
         for (int pad = order; pad % Pack::LENGTH != 0; ++pad) *a.at(pad, j) = zero<Scalar>();
     }
-    Panels panel(order, lane);
-    for (int first = 0; first < order; first += NB) {
-        if (helps && first > 0) follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, order, HELPERS == 0 ? 0 : warp - 1, HELPERS == 0 ? 1 : HELPERS, lane);
+}
+
+// Leaves, of columns `window` .. `end` of L and U, what is on chip there, and of each row where it has come from and where it stands in each
+// block column. All that is on their left has had its part. Where there is no matrix (`live` does not hold), the identity's.
+__device__ inline void factor_columns(Panels& panel, Input in, const Chip& chip, Shared& shared, u32* pivots, int window, int end, int order, int tid, bool live) {
+    const Resident a = chip.columns_from(window);
+    const int warp = tid / LANES, lane = tid % LANES;
+    const bool helps = HELPERS == 0 || warp > 0;
+    UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = panel.position[r];
+    for (int first = window; first < end; first += NB) {
+        if (helps && first > window)
+            follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, end, order, HELPERS == 0 ? 0 : warp - 1, HELPERS == 0 ? 1 : HELPERS, lane);
         if (HELPERS == 0) Lanes::sync();
         if (warp == 0) {
-            factor_panel(panel, in, a, a, shared, first, order, lane, live);
-            store_panel(panel, chip, shared, pivots, first, order, lane, live);
+            factor_panel(panel, in, a, a, shared, window, first, order, lane, live);
+            store_panel(panel, chip, a, shared, pivots, window, first, order, lane, live);
         }
         if (first == 0) wait_copies<0>();
         if (HELPERS > 0 || first == 0) crew_sync();
@@ -227,5 +235,4 @@ __device__ inline u32 getrf_on_chip(Input in, const Chip& chip, Shared& shared, 
         UNROLL for (int r = 0; r < ROWS; ++r)
             if (panel.position[r] >= 0) chip.origin[panel.position[r]] = lane + r * LANES;
     crew_sync();
-    return shared.info();
 }

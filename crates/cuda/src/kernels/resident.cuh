@@ -1,15 +1,19 @@
-// A matrix that stays on chip: read once, worked on in shared memory, written once.
+// What of a matrix is on chip: all, or some columns at a time. Read once, worked on in shared memory, written once.
 #pragma once
 #include "panel.cuh"
 
 static_assert(NB % Pack::LENGTH == 0, "panels of whole packs");
 
+constexpr bool INVERTS = BATCHLA_INVERTS;  // the kernel gives the inverse, otherwise the factors
+// Columns of a matrix that are on chip at a time, whole panels; 0: all.
+constexpr int WINDOW = BATCHLA_WINDOW;
 constexpr int TEAMS = BATCHLA_TEAMS;  // matrices a block; above one only where a team is a warp or less
 // Warps of a matrix beside the one, or less, that factors its panels; all are its crew.
 constexpr int HELPERS = BATCHLA_HELPERS;
 constexpr int CREW = THREADS + HELPERS * WARP;
 constexpr int OWN_ROWS = (ROWS * THREADS + CREW - 1) / CREW;  // where the whole crew shares the rows
 static_assert(WARPS == 1, "one warp factors panels");
+static_assert(WINDOW % NB == 0 && (WINDOW == 0 || TEAMS == 1), "windows of whole panels, one matrix a block");
 static_assert(HELPERS == 0 || (LANES == WARP && TEAMS == 1), "helpers of one warp");
 
 __device__ inline void crew_sync() {
@@ -20,6 +24,16 @@ __device__ inline void crew_sync() {
     }
 }
 __device__ inline bool crew_any(bool x) { return HELPERS == 0 ? Lanes::any(x) : __syncthreads_or(x); }
+
+// The calling thread's number in its crew. Which warp factors panels depends on the block's slot, so that blocks of four warps do not keep one quarter
+// of the multiprocessor busy with that and three at leisure.
+__device__ inline int crew_thread() {
+    if (HELPERS % 2 == 0) return TEAMS == 1 ? threadIdx.x : threadIdx.x % CREW;
+    __shared__ u32 turn;
+    if (threadIdx.x == 0) turn = warp_slot() / 4;
+    __syncthreads();
+    return (threadIdx.x + turn * WARP) % CREW;
+}
 
 // Zero as long as all that it was shown is finite.
 template <class R>
@@ -39,39 +53,59 @@ __device__ inline int known(int order) { return ORDER > 0 ? ORDER : order; }
 constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side by side
 __device__ constexpr u32 stagger(u32 bytes, u32 own) { return LANES == WARP ? 0 : (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS; }
 
-// Column-major. Columns are an odd number of packs apart: few lanes meet in a bank, whether they take neighbours in a column or in a row.
+// Column-major. Columns are an odd number of packs apart: few lanes meet in a bank, whether they take neighbours in a column or in a row. Where products by
+// matrix instructions prevail, columns are apart as suits these.
+constexpr bool SPREAD = BATCHLA_TENSOR && Pack::LENGTH == 2 && WINDOW > 0;
 struct Resident {
     Scalar* origin;
     int stride;
 
-    static __device__ int stride_of(int order) { return ((order + Pack::LENGTH - 1) / Pack::LENGTH | 1) * Pack::LENGTH; }
+    static __device__ int stride_of(int order) {
+        return SPREAD ? (order + 3) / 8 * 8 + 4 : ((order + Pack::LENGTH - 1) / Pack::LENGTH | 1) * Pack::LENGTH;
+    }
     __device__ Scalar* at(int i, int j) const { return origin + i + j * stride; }
     // Rows i, i + 1 ... of a pack.
     __device__ Pack* pack(int i, int j) const { return reinterpret_cast<Pack*>(at(i, j)); }
 };
 
-// Shared memory of a crew whose size depends on the order: the matrix, the reciprocals of its diagonal, exchanges, of each row its
-// origin and, row by row, the place in which it stands in each block column.
+typedef unsigned char Place;
+static_assert(ROWS * LANES <= 256, "places are counted in bytes");
+
+// Shared memory of a crew whose size depends on the order: the matrix, two panels on the left of a window, of each row its origin
+// and, row by row, the place in which it stands in each block column; origins as they were when each window had been done; for inversion
+// (`INVERTS`), the reciprocals of the diagonal and exchanges.
 struct Chip {
-    Resident matrix;
+    Resident matrix, panels;
     Scalar* reciprocal;
     u32* pivots;
     Position* origin;
-    unsigned char* place;
-    int blocks;
+    Place *place, *past;
+    int blocks, done;  // of block columns on chip, and of windows before the last; whole words
 
-    __device__ Chip(unsigned char* memory, int order, int team) : blocks(((order + NB - 1) / NB + 3) / 4 * 4) {
-        const u32 stride = Resident::stride_of(order), padded = (order + 15) / 16 * 16;
-        const u32 bytes = stride * order * u32(sizeof(Scalar)) + padded * (u32(sizeof(Scalar) + sizeof(u32) + sizeof(Position)) + blocks);
+    __device__ Chip(unsigned char* memory, int order, int team) {
+        const u32 stride = Resident::stride_of(order), columns = WINDOW > 0 ? WINDOW : order, padded = (order + 15) / 16 * 16;
+        blocks = words((columns + NB - 1) / NB);
+        done = WINDOW > 0 ? words((order - 1) / WINDOW) : 0;
+        const u32 elements = stride * (columns + (WINDOW > 0 ? 2 * NB : 0)) + (INVERTS ? padded : 0);
+        const u32 bytes = elements * u32(sizeof(Scalar)) +
+                          padded * (u32(sizeof(Position)) + (INVERTS ? u32(sizeof(u32)) : 0) + blocks + done);
         unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar)));
         matrix = {reinterpret_cast<Scalar*>(part), int(stride)};
-        reciprocal = matrix.origin + stride * order;
-        pivots = reinterpret_cast<u32*>(reciprocal + padded);
-        origin = reinterpret_cast<Position*>(pivots + padded);
-        place = reinterpret_cast<unsigned char*>(origin + padded);
+        panels = {matrix.at(0, columns), int(stride)};
+        reciprocal = panels.origin;
+        origin = reinterpret_cast<Position*>(part + elements * u32(sizeof(Scalar)));
+        pivots = reinterpret_cast<u32*>(origin + padded);
+        place = reinterpret_cast<Place*>(pivots + (INVERTS ? padded : 0));
+        past = place + padded * blocks;
     }
-    // Where the row that has come from row i stands in block column `block`.
-    __device__ unsigned char& place_of(int i, int block) const { return place[i * blocks + block]; }
+    // The matrix, of which column `window` is the first on chip.
+    __device__ Resident columns_from(int window) const { return {matrix.origin - window * matrix.stride, matrix.stride}; }
+    // Where the row that has come from row i stands in block column `block` of those on chip.
+    __device__ Place& place_of(int i, int block) const { return place[i * blocks + block]; }
+    // Whence the row has come that stood at place i when window `w` had been done.
+    __device__ Place& past_origin(int i, int w) const { return past[i * done + w]; }
+    // So many bytes, in whole words: threads that write bytes of their own write words of their own.
+    static __device__ int words(int bytes) { return (bytes + 3) / 4 * 4; }
 };
 
 // What teams of one warp use at the same time.
@@ -80,22 +114,22 @@ struct alignas(16) Staggered : T {
     unsigned char apart[16 + stagger(sizeof(T) + 16, 16)];
 };
 
-// Begins to copy columns `from` .. `order`, by packs where they are whole, or else by elements, neighbours in memory by neighbouring threads.
-__device__ inline void fetch_columns(Resident to, Input a, int from, int order, int tid) {
+// Begins to copy columns `from` .. `end`, by packs where they are whole, or else by elements, neighbours in memory by neighbouring threads.
+__device__ inline void fetch_columns(Resident to, Input a, int from, int end, int order, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_IN;
     const bool whole = OWN && order % Pack::LENGTH == 0 && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
     if (whole) {
-        const int packs = order / Pack::LENGTH, count = packs * (order - from);
+        const int packs = order / Pack::LENGTH, count = packs * (end - from);
 #pragma unroll 4
         for (int q = tid; q < count; q += CREW) {
             const int i = q % packs * Pack::LENGTH, j = from + q / packs;
             copy_async(to.pack(i, j), reinterpret_cast<const Pack*>(a.at(i, j)));
         }
     } else {
-        const int begin = OWN ? 0 : from, lines = OWN ? order - from : order;
+        const int begin = OWN ? 0 : from, owned = OWN ? order : end, lines = OWN ? end - from : order;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             const int i = begin + tid + r * CREW;
-            if (i >= order) continue;
+            if (i >= owned) continue;
             const Scalar* source = OWN ? a.at(i, from) : a.at(0, i);
             Scalar* target = OWN ? to.at(i, from) : to.at(0, i);
             const u64 step = OWN ? a.col : a.row;
@@ -107,28 +141,28 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int order, 
     commit_copies();
 }
 
-// Writes all of it, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
-__device__ inline bool store(const Chip& chip, Output to, int order, int tid) {
+// Writes columns `begin` .. `end`, all that is on chip, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
+__device__ inline bool store(const Chip& chip, Output to, int begin, int end, int order, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_OUT;
-    const Resident from = chip.matrix;
+    const Resident from = chip.columns_from(begin);
     Real trace = 0;  // as long as all is finite
     UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-        const int t = tid + r * CREW;
-        if (t >= order) continue;
+        const int t = tid + r * CREW + (OWN ? 0 : begin);
+        if (t >= (OWN ? order : end)) continue;
         if (OWN) {
             const int row = chip.origin[t];
-            for (int first = 0; first < order; first += NB) {
-                const Scalar* source = from.at(chip.place_of(row, first / NB), first);
+            for (int first = begin; first < end; first += NB) {
+                const Scalar* source = from.at(chip.place_of(row, (first - begin) / NB), first);
                 Scalar* target = to.at(t, first);
                 UNROLL for (int c = 0; c < NB; ++c, source += from.stride, target += to.col)
-                    if (first + c < order) {
+                    if (first + c < end) {
                         trace = traced(trace, *source);
                         *target = *source;
                     }
             }
         } else {
             for (int i = 0; i < order; ++i) {
-                const Scalar x = *from.at(chip.place_of(chip.origin[i], t / NB), t);
+                const Scalar x = *from.at(chip.place_of(chip.origin[i], (t - begin) / NB), t);
                 trace = traced(trace, x);
                 *to.at(i, t) = x;
             }

@@ -40,7 +40,7 @@ struct Rows {
         Real kept[OWN_ROWS][COUNT];
         const int top = tid / LANES * LANES, lane = tid % LANES;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            Part tile(a, top + r * CREW, first, order, lane);
+            Part tile(a, a, top + r * CREW, first, order, order, lane);
             if (tile.i >= order) continue;
             tile.load([&](int i, int j) { return !Left && i <= j && j < order; });
             if (Left) {
@@ -52,7 +52,7 @@ struct Rows {
         }
         crew_sync();
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            Part tile(a, top + r * CREW, first, order, lane);
+            Part tile(a, a, top + r * CREW, first, order, order, lane);
             UNROLL for (int e = 0; e < COUNT; ++e) tile.sum[e / 8][e / 2 % 4][e % 2] = kept[r][e];
             tile.store([&](int i, int j) { return j < order && i < (Left ? first : order); });
         }

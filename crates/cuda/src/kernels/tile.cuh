@@ -14,14 +14,16 @@ constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
 constexpr int STEP = 8 / PARTS;
 static_assert(LANES == WARP && NB % STEP == 0, "whole warps and whole steps");
 
-// 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on.
+// 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on, of which those from `end` on are not on chip.
 template <int Groups, int Tiles>
 struct Tile {
     Real sum[Tiles][Groups][2];
-    Resident a;
-    int i, j, order, row, column;  // of this lane, the row in each group and the first part in each tile
+    Resident a, left;
+    int i, j, end, order, row, column;  // of this lane, the row in each group and the first part in each tile
 
-    __device__ Tile(Resident a, int i, int j, int order, int lane) : a(a), i(i), j(j), order(order), row(lane / 4), column(lane % 4) {}
+    // `left`: what the tile of `a` is less a product of, on the left.
+    __device__ Tile(Resident a, Resident left, int i, int j, int end, int order, int lane)
+        : a(a), left(left), i(i), j(j), end(end), order(order), row(lane / 4), column(lane % 4) {}
 
     template <class F>
     __device__ void for_each(F f) {
@@ -29,21 +31,23 @@ struct Tile {
             UNROLL for (int m = 0; m < Groups; ++m)
                 UNROLL for (int e = 0; e < 2; ++e) {
                     const int part = 2 * column + e;
-                    f(sum[n][m][e], i + 8 * m + row, j + n * STEP + part / PARTS, part % PARTS);
+                    f(sum[n][m][e], i + 8 * m + row, j + n * STEP + column_of(part), part % PARTS);
                 }
     }
-    __device__ Real* at(int i, int j, int part) const { return reinterpret_cast<Real*>(a.at(i, j)) + part; }
+    // Which column of a step the instruction's n-th is, so that lanes that load or store at once meet in few banks.
+    static __device__ int column_of(int n) { return SPREAD ? n ^ n / 4 : n / PARTS; }
+    static __device__ Real* at(Resident a, int i, int j, int part) { return reinterpret_cast<Real*>(a.at(i, j)) + part; }
 
     // Elements (i, j) for which `there(i, j)` holds; others are zero.
     template <class F>
     __device__ void load(F there) {
-        for_each([&](Real& x, int i, int j, int part) { x = there(i, j) ? *at(i, j, part) : Real(0); });
+        for_each([&](Real& x, int i, int j, int part) { x = there(i, j) ? *at(a, i, j, part) : Real(0); });
     }
     // Elements (i, j) for which `wanted(i, j)` holds.
     template <class F>
     __device__ void store(F wanted) {
         for_each([&](Real& x, int i, int j, int part) {
-            if (wanted(i, j)) *at(i, j, part) = x;
+            if (wanted(i, j)) *at(a, i, j, part) = x;
         });
     }
     __device__ void multiply(const Real (&left)[Groups][2], const Real (&right)[Tiles][2]) {
@@ -58,22 +62,22 @@ struct Tile {
     __device__ void subtract_step(int k) {
         // The k-th real number of a row is this lane's, and the fourth after it.
         const int own = Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS, part = column % PARTS;
-        Real left[Groups][2], right[Tiles][2];
+        Real own_rows[Groups][2], right[Tiles][2];
         UNROLL for (int s = 0; s < 2; ++s) {
             const int l = k + own + (Upwards ? s : 1 - s) * (STEP / 2), there = Ragged ? min(l, order - 1) : l;
             UNROLL for (int m = 0; m < Groups; ++m) {
                 const int mine = i + 8 * m + row;
-                left[m][s] = *at(min(mine, order - 1), there, part);
-                if ((Masked && l < mine) || (Ragged && l >= order)) left[m][s] = 0;
+                own_rows[m][s] = *at(left, min(mine, order - 1), there, part);
+                if ((Masked && l < mine) || (Ragged && l >= order)) own_rows[m][s] = 0;
             }
             UNROLL for (int n = 0; n < Tiles; ++n) {
                 const int to = row % PARTS;
-                const Real x = *at(there, min(j + n * STEP + row / PARTS, order - 1), part ^ to);
+                const Real x = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
                 right[n][s] = part == 1 && to == 0 ? x : -x;
                 if (Ragged && l >= order) right[n][s] = -Real(0);
             }
         }
-        multiply(left, right);
+        multiply(own_rows, right);
     }
     // The same for k from `begin` on before `end`, which may be the matrix's.
     template <bool Upwards, bool Masked>
@@ -93,23 +97,25 @@ struct Tile {
     }
 };
 
-// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .].
-__device__ inline void update_columns(Resident a, int top, int k, int begin, int end, int order, int lane) {
-    constexpr int TILES = 4;
+// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`. About `Wide` columns at a time.
+template <int Wide>
+__device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
+    constexpr int TILES = Wide / STEP < 4 ? Wide / STEP : 4;
     for (int j = begin; j < end; j += TILES * STEP)
         for (int i = top; i < order; i += 32) {
-            Tile<4, TILES> tile(a, i, j, order, lane);
+            Tile<4, TILES> tile(a, left, i, j, end, order, lane);
             tile.load([&](int row, int column) { return row < order && column < end; });
-            tile.subtract<true, false>(k, k + NB);
+            tile.template subtract<true, false>(k, k + NB);
             tile.store([&](int row, int column) { return row < order && column < end; });
         }
 }
 
 #else
 
-// By fused products: a lane has a pack of rows of `WIDE` columns; eight lanes, if there are, side by side in a column.
-__device__ inline void update_columns(Resident a, int top, int k, int begin, int end, int order, int lane) {
-    constexpr int WIDE = 4, DEEP = LANES < 8 ? LANES : 8;
+// By fused products: a lane has a pack of rows of `WIDE` columns, the lanes that follow it those below it.
+template <int Wide>
+__device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
+    constexpr int WIDE = 4, DEEP = LANES * WIDE / Wide > LANES / 4 ? LANES * WIDE / Wide : LANES < 8 ? LANES : 8;
     const int rows = lane % DEEP * Pack::LENGTH, columns = lane / DEEP * WIDE;
     for (int j = begin + columns; j < end; j += LANES / DEEP * WIDE)
         for (int i = top + rows; i < order; i += DEEP * Pack::LENGTH) {
@@ -118,9 +124,9 @@ __device__ inline void update_columns(Resident a, int top, int k, int begin, int
                 if (j + c < end) sum[c] = *a.pack(i, j + c);
             UNROLL for (int p = 0; p < PACKS; ++p) {
                 Pack u[WIDE];
-                UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k + p * Pack::LENGTH, min(j + c, order - 1));
+                UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k + p * Pack::LENGTH, min(j + c, end - 1));
                 UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
-                    const Pack l = *a.pack(i, k + p * Pack::LENGTH + s);
+                    const Pack l = *left.pack(i, k + p * Pack::LENGTH + s);
                     UNROLL for (int c = 0; c < WIDE; ++c)
                         UNROLL for (int r = 0; r < Pack::LENGTH; ++r) sum[c].value[r] = subtract_product(sum[c].value[r], l.value[r], u[c].value[s]);
                 }

@@ -34,7 +34,7 @@ impl CudaPlan {
     fn numbers(&self, problem: &Problem, tuned: &Tuned, chosen: &Chosen) -> Vec<Numbers> {
         let (scalar, order) = (self.scalar, self.order);
         let measured = matches!(chosen, Chosen::ByTuning(_)).then(|| tuned.numbers(problem)).flatten();
-        let resident = self.resident.as_ref().and_then(|_| ResidentPlan::row(problem));
+        let resident = self.resident.as_ref().and_then(|plan| plan.row(problem));
         let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|_| GetrfPlan::row(scalar, order));
         let getri = self.getri.as_ref().map(|_| GetriPlan::row(scalar, order));
         measured.into_iter().chain(resident).chain(getrf).chain(getri).collect()
@@ -158,7 +158,7 @@ impl Family {
             _ if self.name == CudaPlan::own(problem, limits).name => {
                 "the planner's own choice, but another was asked for by name".to_owned()
             }
-            _ if !self.resident => measured(format!("slower up to order {last}, where matrices stay on chip")),
+            _ if !self.resident => measured(format!("slower up to order {last}, where matrices are worked on on chip")),
             Ok(None) if problem.source() == SourceKind::Factors => {
                 "what starts from factors does not stay on chip".to_owned()
             }

@@ -25,14 +25,14 @@ use crate::tuned::Tuned;
 /// How the CUDA backend computes a problem: a part for each routine that the problem needs.
 ///
 /// Plans are chosen by the type, the order, the layouts and the GPU, never by the batch's size. A plan is forced by name, with
-/// numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, and is
-/// `left-looking` beyond. Forced or not, every plan computes each
+/// numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, all or
+/// some columns at a time, and is `left-looking` beyond. Forced or not, every plan computes each
 /// element by the same sequence of roundings, so all have one `arithmetic` a scalar type and give the same bits.
 ///
 /// ```
 /// use batchla_core::{BatchLayout, Options, Plan, Problem, SourceKind};
 /// use batchla_cuda::{CudaPlan, Limits};
-/// let a = BatchLayout::column_major(10_000, 128, 128)?;
+/// let a = BatchLayout::column_major(10_000, 300, 300)?;
 /// let problem = Problem::factorize::<f64>(SourceKind::Matrix, a, a)?;
 /// let h200 = Limits::preset("sm_90").expect("a preset");
 /// let plan = CudaPlan::choose(&problem, &Options::default(), &h200)?;
@@ -45,7 +45,7 @@ pub struct CudaPlan {
     scalar: ScalarKind,
     order: usize,
     arithmetic: String,
-    /// The factorisation, or all of an inversion, where the problem starts from matrices and these stay on chip.
+    /// The factorisation, or all of an inversion, where the problem starts from matrices and these are worked on on chip.
     pub resident: Option<ResidentPlan>,
     /// The factorisation, where the problem starts from matrices that do not.
     pub getrf: Option<GetrfPlan>,
@@ -198,7 +198,7 @@ impl CudaPlan {
             .then(|| GetrfPlan::choose(family, &request, scalar, order, limits))
             .transpose()
             .map_err(refuse)?;
-        let getri = (problem.operation() == Operation::Invert && resident.is_none())
+        let getri = (problem.operation() == Operation::Invert && !resident.as_ref().is_some_and(|plan| plan.inverts))
             .then(|| GetriPlan::choose(family, &request, problem, limits))
             .transpose()
             .map_err(refuse)?;

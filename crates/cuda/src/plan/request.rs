@@ -1,5 +1,7 @@
 //! A plan by name, with numbers of the caller's: `left-looking:panel=16,threads=128`.
 
+use std::ops::RangeInclusive;
+
 /// What was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Request<'a> {
@@ -8,13 +10,14 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "panel",
     "ahead",
     "stages",
     "width",
     "together",
     "rows",
+    "window",
     "helpers",
     "tensor",
     "exact",
@@ -46,18 +49,18 @@ impl<'a> Request<'a> {
         Ok(Self { name, numbers })
     }
 
-    /// The number of that name within a range, or the planner's own.
-    pub(crate) fn number_or(
-        &self,
-        key: &str,
-        range: std::ops::RangeInclusive<usize>,
-        own: usize,
-    ) -> Result<usize, String> {
+    /// The number of that name within a range, if it was given.
+    pub(crate) fn number(&self, key: &str, range: RangeInclusive<usize>) -> Result<Option<usize>, String> {
         match self.numbers.iter().find(|(name, _)| *name == key) {
             Some((_, value)) if !range.contains(value) => {
                 Err(format!("{key}={value} is not between {} and {}", range.start(), range.end()))
             }
-            given => Ok(given.map_or(own, |(_, value)| *value)),
+            given => Ok(given.map(|(_, value)| *value)),
         }
+    }
+
+    /// The number of that name within a range, or the planner's own.
+    pub(crate) fn number_or(&self, key: &str, range: RangeInclusive<usize>, own: usize) -> Result<usize, String> {
+        Ok(self.number(key, range)?.unwrap_or(own))
     }
 }

@@ -1,4 +1,4 @@
-//! The numbers of kernels that read a matrix once and write it once.
+//! The numbers of kernels that work on a matrix on chip: all of it at once, or a window of its columns.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use batchla_core::{Numbers, Operation, Problem, Receipt, ScalarKind, SourceKind}
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
-/// How a matrix is factored, or inverted at once, without leaving the chip: it lies in shared memory, and one crew of threads works on it.
+/// How a matrix is factored, or inverted at once, on chip: it lies in shared memory, and one crew of threads works on it. Where there is no room for all of it,
+/// or more matrices at a time are faster, it is factored by windows of some columns.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResidentPlan {
     /// Columns of a panel.
@@ -16,6 +17,8 @@ pub struct ResidentPlan {
     pub threads: usize,
     /// Rows of a panel that such a thread holds in registers.
     pub rows: usize,
+    /// Columns that are on chip at a time; 0: all.
+    pub window: usize,
     /// Warps beside those, which bring the columns behind the panel up to date meanwhile.
     pub helpers: usize,
     /// Matrices a block.
@@ -32,7 +35,7 @@ pub struct ResidentPlan {
     pub dynamic_shared_bytes: usize,
 }
 
-/// Up to which order, which panel, rows a thread, helpers and registers a thread are best, and whether by matrix instructions.
+/// Up to which order, which panel, rows a thread, helpers, registers a thread and window are best, and whether by matrix instructions.
 #[derive(Clone, Copy)]
 struct Tuned {
     order: usize,
@@ -40,29 +43,37 @@ struct Tuned {
     rows: usize,
     helpers: usize,
     registers: usize,
+    window: usize,
     tensor: bool,
 }
 
 const fn tuned(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
-    Tuned { order, panel, rows, helpers, registers, tensor: false }
+    Tuned { order, panel, rows, helpers, registers, window: 0, tensor: false }
 }
 
 const fn tensor(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
     Tuned { tensor: true, ..tuned(order, panel, rows, helpers, registers) }
 }
 
-/// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, at orders 4, 8 and 16 (batches of 100 000), 32, 48, 64, 80, 96
-/// and 128 (batches of 10 000), kernels timed one by one; no record was kept, and orders between were not timed.
+const fn window(window: usize, row: Tuned) -> Tuned {
+    Tuned { window, ..row }
+}
+
+/// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, at orders 4, 8 and 16 (batches of 100 000), 32, 48, 64, 80, 96, 112, 128,
+/// 160, 190 (batches of 10 000) and 256 (batches of 4 000), kernels timed one by one; no record was kept, and few orders between were timed.
 fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 64),
-        tuned(16, 8, 1, 0, 72),
+        tuned(16, 16, 1, 0, 80),
         tuned(32, 8, 1, 0, 80),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 96),
         tuned(96, 8, 3, 2, 128),
+        tuned(112, 8, 4, 2, 168),
         tuned(128, 8, 4, 3, 128),
+        window(32, tuned(160, 8, 5, 1, 168)),
+        window(32, tuned(256, 8, 8, 1, 255)),
     ];
     const F32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -73,22 +84,29 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(64, 8, 2, 1, 128),
         tuned(96, 8, 3, 2, 128),
         tuned(128, 8, 4, 3, 128),
+        tuned(160, 8, 5, 4, 168),
     ];
     const F64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
-        tuned(16, 8, 1, 0, 80),
+        tuned(8, 8, 1, 0, 80),
+        tuned(16, 16, 1, 0, 96),
         tuned(32, 8, 1, 0, 96),
         tensor(48, 8, 2, 0, 168),
         tensor(64, 8, 2, 1, 168),
-        tensor(96, 8, 3, 2, 168),
+        tensor(80, 8, 3, 2, 168),
+        window(48, tensor(96, 8, 3, 1, 255)),
+        window(32, tensor(128, 8, 4, 1, 255)),
+        window(16, tensor(176, 8, 6, 1, 255)),
+        window(48, tensor(192, 8, 6, 3, 255)),
+        window(32, tensor(256, 8, 8, 3, 255)),
     ];
     const F64_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(16, 8, 1, 0, 80),
         tensor(32, 8, 1, 0, 128),
         tensor(64, 8, 2, 1, 168),
-        tensor(80, 8, 3, 2, 168),
-        tensor(96, 8, 3, 2, 255),
+        tensor(80, 8, 3, 1, 255),
+        tensor(112, 8, 4, 3, 255),
     ];
     const C32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -96,8 +114,9 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(32, 8, 1, 0, 96),
         tuned(48, 8, 2, 0, 168),
         tuned(64, 8, 2, 1, 168),
-        tuned(80, 8, 3, 2, 168),
-        tuned(96, 8, 3, 3, 168),
+        tuned(80, 8, 3, 1, 255),
+        window(32, tuned(160, 8, 5, 1, 255)),
+        window(16, tuned(192, 8, 6, 1, 255)),
     ];
     const C32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -105,6 +124,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(32, 8, 1, 0, 128),
         tuned(64, 8, 2, 1, 168),
         tuned(96, 8, 3, 2, 168),
+        tuned(112, 8, 4, 3, 255),
     ];
     const C64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 80),
@@ -112,6 +132,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(32, 8, 1, 0, 168),
         tensor(48, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
+        window(16, tensor(96, 8, 3, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] =
         &[tuned(4, 4, 1, 0, 80), tuned(16, 4, 1, 0, 96), tuned(32, 4, 1, 0, 112), tensor(64, 8, 2, 1, 255)];
@@ -127,30 +148,38 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     }
 }
 
-/// Places in a block column are counted in bytes.
-const MOST_ORDER: usize = 255;
+/// Rows that one warp can hold, and a byte can count.
+const MOST_ORDER: usize = 256;
 
 pub(super) const RECEIPT: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-21",
-    "kernels timed one by one at orders 4, 8, 16, 32, 48, 64, 80, 96 and 128; no record was kept",
+    "kernels timed one by one at orders 4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 190 and 256; no record was kept",
 );
+
+/// The last order of a table.
+fn last(scalar: ScalarKind, inverts: bool) -> usize {
+    table(scalar, inverts).last().map_or(0, |row| row.order)
+}
 
 impl ResidentPlan {
     /// The last order at which such plans are faster than left-looking ones.
     pub(super) fn best_up_to(problem: &Problem) -> usize {
-        table(problem.scalar(), problem.operation() == Operation::Invert).last().map_or(0, |row| row.order)
+        let last = |inverts| last(problem.scalar(), inverts);
+        last(false).max(if problem.operation() == Operation::Invert { last(true) } else { 0 })
     }
 
-    /// The row of the table that a problem is in; the last one beyond it.
-    pub(super) fn row(problem: &Problem) -> Option<Numbers> {
-        let (scalar, order, inverts) = (problem.scalar(), problem.order(), problem.operation() == Operation::Invert);
-        let rows = table(scalar, inverts);
-        let &Tuned { order: last, panel, rows, helpers, registers, tensor } =
+    /// The row of the table that the plan of a problem is from; the last one beyond it.
+    pub(super) fn row(&self, problem: &Problem) -> Option<Numbers> {
+        let (scalar, order) = (problem.scalar(), problem.order());
+        let rows = table(scalar, self.inverts);
+        let &Tuned { order: last, panel, rows, helpers, registers, window, tensor } =
             rows.iter().find(|row| order <= row.order).or(rows.last())?;
-        let what = if inverts { "inverse" } else { "LU" };
+        let what = if self.inverts { "inverse" } else { "LU" };
         let tensor = u8::from(tensor);
-        let numbers = format!("panel={panel} rows={rows} helpers={helpers} registers={registers} tensor={tensor}");
+        let numbers = format!(
+            "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
+        );
         Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt: RECEIPT })
     }
 
@@ -160,12 +189,24 @@ impl ResidentPlan {
         served && matches!(Self::choose(&Request::default(), problem, limits), Ok(Some(_)))
     }
 
-    /// Nothing where the problem starts from factors, or the chip is too small for a matrix.
+    /// Nothing where the problem starts from factors, or the chip is too small for a matrix. An inversion is one launch where that is faster, or LU is not on chip;
+    /// otherwise, or where a window is asked for, the plan is of LU alone.
     pub(super) fn choose(request: &Request<'_>, problem: &Problem, limits: &Limits) -> Result<Option<Self>, String> {
-        let (scalar, order, inverts) = (problem.scalar(), problem.order(), problem.operation() == Operation::Invert);
+        let (scalar, order) = (problem.scalar(), problem.order());
         if problem.source() == SourceKind::Factors || order > MOST_ORDER {
             return Ok(None);
         }
+        let inverts = problem.operation() == Operation::Invert
+            && match request.number("window", 0..=MOST_ORDER)? {
+                Some(window) => window == 0,
+                None => order <= last(scalar, true) || order > last(scalar, false),
+            };
+        let plan = Self::sized(request, problem, limits, inverts)?;
+        if plan.is_none() && inverts { Self::sized(request, problem, limits, false) } else { Ok(plan) }
+    }
+
+    fn sized(request: &Request<'_>, problem: &Problem, limits: &Limits, inverts: bool) -> Result<Option<Self>, String> {
+        let (scalar, order) = (problem.scalar(), problem.order());
         let table = table(scalar, inverts);
         let own = table.iter().find(|row| order <= row.order).or(table.last()).copied();
         let own = own.unwrap_or(tuned(order, 8, 1, 0, 128));
@@ -200,14 +241,45 @@ impl ResidentPlan {
         let crew = threads + helpers * WARP;
         let block = if crew <= 8 { WARP } else { 2 * WARP };
         let teams = if rows > 1 { (WARP / crew).max(1) } else { (block / crew).max(1) };
-        let mut plan =
-            Self { panel, threads, rows, helpers, teams, blocks: 1, tensor, exact, inverts, dynamic_shared_bytes: 0 };
+        let mut plan = Self {
+            panel,
+            threads,
+            rows,
+            window: 0,
+            helpers,
+            teams,
+            blocks: 1,
+            tensor,
+            exact,
+            inverts,
+            dynamic_shared_bytes: 0,
+        };
         let limit = limits.shared_bytes_per_block as usize;
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
         let least_teams = (WARP / crew).max(1);
-        if !fits(&Self { teams: least_teams, panel: own.panel, ..plan.clone() }) {
+        let by_windows = |window: usize| Self { teams: least_teams, panel: own.panel, window, ..plan.clone() };
+        // The table's window or, on a smaller chip, the largest that there is room for.
+        let whole = if own.window < order { own.window } else { 0 };
+        let narrower = (1..=4)
+            .rev()
+            .map(|panels| panels * own.panel)
+            .filter(|&window| window < order && !inverts && threads == WARP);
+        let Some(window) = [whole].into_iter().chain(narrower).find(|&window| fits(&by_windows(window))) else {
             return Ok(None);
+        };
+        plan.window = request.number_or("window", 0..=MOST_ORDER, window)?;
+        if plan.window >= order {
+            plan.window = 0;
+        }
+        if plan.window > 0 && (inverts || threads != WARP || !plan.window.is_multiple_of(panel)) {
+            return Err(format!(
+                "windows of {} columns are for whole panels of {panel} and whole warps, not {threads} threads",
+                plan.window
+            ));
+        }
+        if plan.window > 0 {
+            plan.teams = 1;
         }
         while plan.teams > least_teams && !fits(&plan) {
             plan.teams /= 2;
@@ -246,9 +318,16 @@ impl ResidentPlan {
     /// What depends on the order: `Chip` of `resident.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         let (bytes, pack) = (scalar_bytes(scalar), 16 / scalar_bytes(scalar));
-        let stride = (order.div_ceil(pack) | 1) * pack;
-        let one = stride * order * bytes
-            + order.next_multiple_of(16) * (bytes + 8 + order.div_ceil(self.panel).next_multiple_of(4));
+        let (columns, done, beside) = match self.window {
+            0 => (order, 0, 0),
+            window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
+        };
+        let spread = self.tensor && pack == 2 && self.window > 0;
+        let stride = if spread { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack };
+        let inverts = usize::from(self.inverts);
+        let one = stride * (columns + beside) * bytes
+            + order.next_multiple_of(16)
+                * (4 + inverts * (bytes + 4) + columns.div_ceil(self.panel).next_multiple_of(4) + done);
         self.teams * (one + self.stagger(one, self.threads * bytes))
     }
 
@@ -292,11 +371,11 @@ pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -
 
 impl fmt::Display for ResidentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, rows, helpers, teams, blocks, tensor, exact, inverts, .. } = self;
+        let Self { panel, threads, rows, window, helpers, teams, blocks, tensor, exact, inverts, .. } = self;
         let what = if *inverts { "inverse" } else { "LU" };
         write!(
             f,
-            "{what} on chip panel={panel} threads={threads} rows={rows} helpers={helpers} teams={teams} blocks={blocks}"
+            "{what} on chip panel={panel} threads={threads} rows={rows} window={window} helpers={helpers} teams={teams} blocks={blocks}"
         )?;
         write!(f, " tensor={} exact={}", u8::from(*tensor), u8::from(*exact))
     }

@@ -39,6 +39,7 @@ const ON_CHIP: &[Axis] = &[
     fine("registers", &[64, 80, 96, 128, 168, 255]),
     fine("tensor", &[0, 1]),
     fine("teams", &[1, 2, 4, 8, 16]),
+    fine("window", &[0, 16, 32, 48, 64]),
 ];
 
 const STREAMED: &[Axis] = &[

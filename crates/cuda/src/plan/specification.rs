@@ -89,6 +89,8 @@ fn resident_specification(
         .define("BATCHLA_NB", plan.panel)
         .define("BATCHLA_THREADS", plan.threads)
         .define("BATCHLA_ROWS", plan.rows)
+        .define("BATCHLA_WINDOW", plan.window)
+        .define("BATCHLA_INVERTS", u8::from(plan.inverts))
         .define("BATCHLA_HELPERS", plan.helpers)
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)

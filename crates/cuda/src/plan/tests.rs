@@ -41,7 +41,12 @@ fn every_family_serves_every_order_type_and_architecture() {
                     let problem = problem(scalar, Operation::Invert, SourceKind::Matrix, order, 10);
                     let plan = choose(&problem, Some(name), architecture).unwrap();
                     if let Some(resident) = &plan.resident {
-                        assert!(name == "resident" && resident.inverts && plan.getri.is_none(), "{plan}");
+                        assert!(name == "resident" && plan.getrf.is_none(), "{plan}");
+                        assert_eq!(resident.inverts, plan.getri.is_none(), "{plan}");
+                        assert!(
+                            resident.window < order.max(1) && resident.window.is_multiple_of(resident.panel),
+                            "{plan}"
+                        );
                         assert!(resident.rows * resident.threads >= order, "{plan}");
                         assert!(resident.crew() * resident.teams <= limits.threads_per_block as usize, "{plan}");
                         assert!(resident.dynamic_shared_bytes <= limits.shared_bytes_per_block as usize, "{plan}");
@@ -76,7 +81,7 @@ fn the_planner_never_chooses_a_plan_made_for_comparison() {
     for order in [1, 33, 190, 3000] {
         let plan =
             choose(&problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, order, 1), None, "sm_90").unwrap();
-        assert_eq!(plan.name(), if order <= 33 { "resident" } else { "left-looking" });
+        assert_eq!(plan.name(), if order <= 190 { "resident" } else { "left-looking" });
     }
 }
 
@@ -86,8 +91,9 @@ fn what_does_not_fit_on_chip_is_left_looking() {
         let problem = problem(ScalarKind::C64, Operation::Factorize, source, order, 1);
         choose(&problem, Some("resident"), "sm_90").unwrap()
     };
-    assert!(of(117, SourceKind::Matrix).resident.is_some());
-    assert_eq!(of(121, SourceKind::Matrix).name(), "left-looking");
+    assert_eq!(of(50, SourceKind::Matrix).resident.unwrap().window, 0);
+    assert!(of(121, SourceKind::Matrix).resident.unwrap().window > 0);
+    assert_eq!(of(257, SourceKind::Matrix).name(), "left-looking");
     let error = choose(
         &problem(ScalarKind::F32, Operation::Invert, SourceKind::Matrix, 8, 1),
         Some("resident:panel=6"),
@@ -101,6 +107,24 @@ fn what_does_not_fit_on_chip_is_left_looking() {
         "sm_90",
     );
     assert!(many.unwrap_err().to_string().contains("32 matrices a block"));
+}
+
+#[test]
+fn a_smaller_chip_has_narrower_windows() {
+    let problem = problem(ScalarKind::F64, Operation::Factorize, SourceKind::Matrix, 250, 1);
+    let of = |architecture| choose(&problem, Some("resident"), architecture).unwrap().resident.unwrap();
+    let (large, small) = (of("sm_90"), of("sm_86"));
+    assert!(0 < small.window && small.window < large.window, "{small} {large}");
+    assert!(small.dynamic_shared_bytes <= 99 << 10, "{small}");
+}
+
+#[test]
+fn an_inversion_asked_for_a_window_takes_it_for_its_lu() {
+    let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 64, 1);
+    let own = choose(&problem, None, "sm_90").unwrap();
+    assert!(own.resident.is_some_and(|plan| plan.inverts) && own.getri.is_none());
+    let windowed = choose(&problem, Some("resident:window=32"), "sm_90").unwrap();
+    assert!(windowed.resident.is_some_and(|plan| !plan.inverts && plan.window == 32) && windowed.getri.is_some());
 }
 
 #[test]
