@@ -64,6 +64,8 @@ struct Resident {
         return SPREAD ? (order + 3) / 8 * 8 + 4 : ((order + Pack::LENGTH - 1) / Pack::LENGTH | 1) * Pack::LENGTH;
     }
     __device__ Scalar* at(int i, int j) const { return origin + i + j * stride; }
+    // From a row to the next.
+    static __device__ int step() { return 1; }
     // Rows i, i + 1 ... of a pack.
     __device__ Pack* pack(int i, int j) const { return reinterpret_cast<Pack*>(at(i, j)); }
 };
