@@ -4,6 +4,7 @@ use std::fmt;
 
 use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
+use super::resident::{MOST_ORDER, column_stride, has_fast_doubles, line_bytes, tensor_step};
 use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -30,6 +31,12 @@ pub enum Resources {
 pub struct GetriPlan {
     /// Columns of a block.
     pub block: usize,
+    /// Whether a block column of the triangle is on chip as it lies in memory, and one launch does all: both solves with products by tiles.
+    pub resident: bool,
+    /// Whether these products go by the matrix instructions for doubles. The bits are the same.
+    pub tensor: bool,
+    /// Whether that kernel is compiled for this order alone.
+    pub exact: bool,
     /// Threads of a block, at most.
     pub threads: usize,
     /// Rows that a thread works on at once.
@@ -56,6 +63,9 @@ impl GetriPlan {
         limits: &Limits,
     ) -> Result<Self, String> {
         let (scalar, order) = (problem.scalar(), problem.order());
+        if let Some(plan) = Self::by_windows(family, request, problem, limits)? {
+            return Ok(plan);
+        }
         let (block, rows, registers) = numbers(scalar, order);
         let block = request.number_or("inverse-block", 1..=64, block)?;
         let rows = request.number_or("inverse-rows", 1..=8, rows)?;
@@ -69,6 +79,9 @@ impl GetriPlan {
             request.number_or("inverse-blocks", 1..=32, resident_blocks(thread_class(threads), registers, limits))?;
         let mut plan = Self {
             block,
+            resident: false,
+            tensor: false,
+            exact: false,
             threads,
             rows,
             blocks,
@@ -88,11 +101,73 @@ impl GetriPlan {
         Ok(plan)
     }
 
-    /// The row of the table that an order is in.
-    pub(super) fn row(scalar: ScalarKind, order: usize) -> Numbers {
-        let (block, rows, registers) = numbers(scalar, order);
-        let numbers = format!("inverse-block={block} inverse-rows={rows} registers={registers}");
-        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt: RECEIPT }
+    /// By windows, where LU is on chip and there is room for one, or where it was asked for.
+    fn by_windows(
+        family: &Family,
+        request: &Request<'_>,
+        problem: &Problem,
+        limits: &Limits,
+    ) -> Result<Option<Self>, String> {
+        let (scalar, order) = (problem.scalar(), problem.order());
+        let (asked, step) = (request.number("inverse-window", 0..=64)?, tensor_step(scalar));
+        let served = family.correction == Correction::Delayed && family.resources.is_none() && order <= MOST_ORDER;
+        if asked.is_some_and(|window| window > 0) && !served {
+            return Err(format!(
+                "windows are for inversions of orders up to {MOST_ORDER} with delayed correction, in one launch"
+            ));
+        }
+        let can = step.is_some() && asked.is_none_or(|window| step.is_some_and(|step| window.is_multiple_of(step)));
+        let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1 && can;
+        let (window, rows, registers) = windows(scalar, order, tensor);
+        let own = if family.resident { window } else { 0 };
+        let block = asked.unwrap_or(own);
+        if block == 0 || !served {
+            return Ok(None);
+        }
+        let pack = 16 / scalar_bytes(scalar);
+        if !block.is_multiple_of(pack) {
+            return Err(format!("windows of {block} columns are no whole {pack}, which 16 bytes hold"));
+        }
+        let most = limits.threads_per_block as usize;
+        let rows = request.number_or("inverse-rows", 1..=8, rows)?;
+        let threads = order.div_ceil(rows).next_multiple_of(WARP).clamp(WARP, most);
+        let threads = request.number_or("inverse-threads", WARP..=most, threads)?;
+        if !threads.is_multiple_of(WARP) {
+            return Err(format!("{threads} threads are no whole warps"));
+        }
+        let registers = resident_blocks(threads, registers, limits);
+        let plan = Self {
+            block,
+            resident: true,
+            tensor,
+            exact: request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1,
+            threads,
+            rows: order.next_multiple_of(WARP).div_ceil(threads).max(1),
+            blocks: request.number_or("inverse-blocks", 1..=32, registers)?,
+            correction: Correction::Delayed,
+            resources: Resources::Static,
+            direct: !problem.out().is_row_major(),
+            separate: false,
+            lines: order,
+        };
+        let (needed, limit) = (plan.shared_bytes(scalar, order, order), limits.shared_bytes_per_block as usize);
+        match (needed <= limit, asked) {
+            (true, _) => Ok(Some(plan)),
+            (false, None) => Ok(None),
+            (false, Some(_)) => {
+                Err(format!("a window of {block} columns takes {needed} bytes of shared memory of at most {limit}"))
+            }
+        }
+    }
+
+    /// The row of the table that the plan is from.
+    pub(super) fn row(&self, scalar: ScalarKind, order: usize) -> Numbers {
+        let (block, rows, registers) =
+            if self.resident { windows(scalar, order, self.tensor) } else { numbers(scalar, order) };
+        let what = if self.resident { "window" } else { "block" };
+        let numbers = format!("inverse-{what}={block} inverse-rows={rows} registers={registers}");
+        let receipt = if self.resident { UNMEASURED } else { RECEIPT };
+        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt }
     }
 
     /// The block that the kernel is compiled for; one kernel serves the orders of a class.
@@ -106,8 +181,7 @@ impl GetriPlan {
     }
 
     fn line_bytes(&self, scalar: ScalarKind) -> usize {
-        let pack = 16 / scalar_bytes(scalar);
-        (self.block.div_ceil(pack) + 1) * pack * scalar_bytes(scalar)
+        line_bytes(scalar, self.block)
     }
 
     fn place_bytes(&self, order: usize) -> usize {
@@ -116,6 +190,11 @@ impl GetriPlan {
 
     /// Shared memory of a launch that has so many lines of the triangle at hand.
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize, lines: usize) -> usize {
+        if self.resident {
+            // `InverseChip` of `getri_resident.cu`.
+            let column = (column_stride(scalar, order, self.tensor) + 1) * scalar_bytes(scalar);
+            return self.block * (column + self.line_bytes(scalar)) + order * 8;
+        }
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)
     }
 }
@@ -145,13 +224,35 @@ fn numbers(scalar: ScalarKind, order: usize) -> (usize, usize, usize) {
     }
 }
 
+const UNMEASURED: Receipt = Receipt::new("no GPU", "2026-11-21", "registers as compilers count them; not yet timed");
+
+/// Columns of a window, rows and registers a thread: so many columns that a thread's sums, and rows that are on their way from memory, stay in registers.
+fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usize) {
+    match (scalar, tensor, order) {
+        (ScalarKind::F32, _, 0..=128) => (32, 1, 128),
+        (ScalarKind::F32, _, _) => (32, 2, 168),
+        (ScalarKind::F64, true, 0..=128) => (32, 1, 168),
+        (ScalarKind::F64, true, _) => (32, 2, 255),
+        (ScalarKind::F64 | ScalarKind::C32, _, 0..=128) => (16, 1, 128),
+        (ScalarKind::F64 | ScalarKind::C32, _, _) => (16, 2, 255),
+        (ScalarKind::C64, true, 0..=128) => (16, 1, 255),
+        (ScalarKind::C64, true, _) => (16, 2, 255),
+        (ScalarKind::C64, false, _) => (8, 1, 168),
+    }
+}
+
 impl fmt::Display for GetriPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { block, threads, rows, blocks, correction, resources, lines, .. } = self;
-        write!(
-            f,
-            "block={block} threads={threads} rows={rows} blocks={blocks} lines={lines} {correction:?}/{resources:?}"
-        )?;
+        let Self { block, tensor, exact, threads, rows, blocks, correction, resources, lines, .. } = self;
+        if self.resident {
+            let (tensor, exact) = (u8::from(*tensor), u8::from(*exact));
+            write!(f, "window={block} threads={threads} rows={rows} blocks={blocks} tensor={tensor} exact={exact}")?;
+        } else {
+            write!(
+                f,
+                "block={block} threads={threads} rows={rows} blocks={blocks} lines={lines} {correction:?}/{resources:?}"
+            )?;
+        }
         f.write_str(if self.direct { " direct" } else { " by a copy" })
     }
 }

@@ -149,7 +149,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
 }
 
 /// Rows that one warp can hold, and a byte can count.
-const MOST_ORDER: usize = 256;
+pub(super) const MOST_ORDER: usize = 256;
 
 pub(super) const RECEIPT: Receipt = Receipt::new(
     "NVIDIA H200",
@@ -190,13 +190,14 @@ impl ResidentPlan {
     }
 
     /// Nothing where the problem starts from factors, or the chip is too small for a matrix. An inversion is one launch where that is faster, or LU is not on chip;
-    /// otherwise, or where a window is asked for, the plan is of LU alone.
+    /// otherwise, or where a window of either is asked for, the plan is of LU alone.
     pub(super) fn choose(request: &Request<'_>, problem: &Problem, limits: &Limits) -> Result<Option<Self>, String> {
         let (scalar, order) = (problem.scalar(), problem.order());
         if problem.source() == SourceKind::Factors || order > MOST_ORDER {
             return Ok(None);
         }
         let inverts = problem.operation() == Operation::Invert
+            && request.number("inverse-window", 0..=MOST_ORDER)?.is_none_or(|window| window == 0)
             && match request.number("window", 0..=MOST_ORDER)? {
                 Some(window) => window == 0,
                 None => order <= last(scalar, true) || order > last(scalar, false),
@@ -224,12 +225,7 @@ impl ResidentPlan {
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
-        let step = match scalar {
-            ScalarKind::F64 => Some(8),
-            ScalarKind::C64 => Some(4),
-            ScalarKind::F32 | ScalarKind::C32 => None,
-        };
-        let can = threads == WARP && step.is_some_and(|step| panel.is_multiple_of(step));
+        let can = threads == WARP && tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor =
             request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
         if tensor && !can {
@@ -317,13 +313,12 @@ impl ResidentPlan {
 
     /// What depends on the order: `Chip` of `resident.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
-        let (bytes, pack) = (scalar_bytes(scalar), 16 / scalar_bytes(scalar));
+        let bytes = scalar_bytes(scalar);
         let (columns, done, beside) = match self.window {
             0 => (order, 0, 0),
             window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
         };
-        let spread = self.tensor && pack == 2 && self.window > 0;
-        let stride = if spread { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack };
+        let stride = column_stride(scalar, order, self.tensor && self.window > 0);
         let inverts = usize::from(self.inverts);
         let one = stride * (columns + beside) * bytes
             + order.next_multiple_of(16)
@@ -350,8 +345,23 @@ impl ResidentPlan {
     }
 }
 
+/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `by_tensor`: windows whose products go by matrix instructions.
+pub(super) fn column_stride(scalar: ScalarKind, order: usize, by_tensor: bool) -> usize {
+    let pack = 16 / scalar_bytes(scalar);
+    if by_tensor && pack == 2 { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
+}
+
+/// Columns that a step of matrix instructions multiplies; none where there are no such instructions for the type.
+pub(super) fn tensor_step(scalar: ScalarKind) -> Option<usize> {
+    match scalar {
+        ScalarKind::F64 => Some(8),
+        ScalarKind::C64 => Some(4),
+        ScalarKind::F32 | ScalarKind::C32 => None,
+    }
+}
+
 /// Whether matrix instructions for doubles are faster than others: on data-centre GPUs.
-fn has_fast_doubles(limits: &Limits) -> bool {
+pub(super) fn has_fast_doubles(limits: &Limits) -> bool {
     matches!(limits.compute_capability, (8, 0) | (9 | 10, _))
 }
 
