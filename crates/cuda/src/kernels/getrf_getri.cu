@@ -37,8 +37,7 @@ __device__ inline void invert_upper(const Chip& chip, Scalar (&corner)[NB][LINE]
     for (int k = tid; k < order; k += CREW) chip.reciprocal[k] = reciprocal(*a.at(k, k));
     for (int first = 0; first < order; first += NB) {
         Rows<Resident> rows(a, a, first, order, tid);
-        rows.copy_corner(corner);
-        rows.subtract_left();
+        rows.subtract_left([&] { rows.copy_corner(corner); });
         rows.solve_upper(corner, chip.reciprocal + first);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (j < order && i <= j) *a.at(i, j) = x;
@@ -53,8 +52,7 @@ __device__ inline bool solve_lower(const Chip& chip, Scalar (&corner)[NB][LINE],
     Real trace = 0;
     for (int first = (order - 1) / NB * NB; first >= 0; first -= NB) {
         Rows<Resident> rows(a, a, first, order, tid);
-        rows.copy_corner(corner);
-        rows.subtract_right(a);
+        rows.subtract_right(a, [&] { rows.copy_corner(corner); });
         rows.solve_lower(corner);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i >= order || j >= order) return;

@@ -34,49 +34,62 @@ struct Solved {
 
 // U^-1, block columns from the left to the right. `inverse` may lie where `lu` does.
 __device__ inline void invert_upper(const InverseChip& chip, Input lu, Columns inverse, int order, int tid) {
-    const Resident solved = {inverse.origin, int(inverse.col)};
-    for (int first = 0; first < order; first += NB) {
+    const auto fetch = [&](int first) {
         const int last = min(first + NB, order);
         const Resident a = chip.columns_from(first);
         fetch_columns(a, lu, first, last, last, tid);
         // Whole block columns take part in updates.
         for (int e = (last - first) * order + tid; e < NB * order; e += CREW) *a.at(e % order, first + e / order) = zero<Scalar>();
-        wait_copies<0>();
-        crew_sync();
-        Rows<Resident> rows(a, solved, first, order, tid);
-        rows.copy_corner(chip.corner);
-        for (int k = first + tid; k < last; k += CREW) chip.reciprocal[k - first] = reciprocal(*a.at(k, k));
-        rows.subtract_left();
+    };
+    fetch(0);
+    for (int first = 0; first < order; first += NB) {
+        const int last = min(first + NB, order);
+        const Resident a = chip.columns_from(first);
+        Rows<Resident> rows(a, {inverse.origin, int(inverse.col)}, first, order, tid);
+        rows.subtract_left([&] {
+            wait_copies<0>();
+            crew_sync();
+            rows.copy_corner(chip.corner);
+            for (int k = first + tid; k < last; k += CREW) chip.reciprocal[k - first] = reciprocal(*a.at(k, k));
+        });
+        if (last < order) fetch(last);
         if (tid / LANES * LANES < last) {
             rows.solve_upper(chip.corner, chip.reciprocal);
             rows.for_each([&](Scalar& x, int i, int j) {
                 if (j < order && i <= j) *inverse.at(i, j) = x;
             });
         }
-        crew_sync();
+        Lanes::sync();
     }
 }
 
 // X for X L = `inverse`, block columns from the right to the left. Returns whether an element is not finite.
 __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Columns inverse, Solved x, int order, int tid) {
-    Real trace = 0;  // as long as all is finite
-    for (int first = (order - 1) / NB * NB; first >= 0; first -= NB) {
+    const auto fetch = [&](int first) {
         const Resident a = chip.columns_from(first);
-        lu.origin += first * lu.row;
-        fetch_columns({a.at(first, 0), a.stride}, lu, first, min(first + NB, order), order - first, tid);
-        lu.origin -= first * lu.row;
-        wait_copies<0>();
-        crew_sync();
-        Rows<Solved> rows(a, x, first, order, tid);
-        rows.copy_corner(chip.corner);
-        rows.subtract_right(inverse);
+        Input below = lu;
+        below.origin = lu.at(first, 0);
+        fetch_columns({a.at(first, 0), a.stride}, below, first, min(first + NB, order), order - first, tid);
+    };
+    Real trace = 0;  // as long as all is finite
+    const int last = (order - 1) / NB * NB;
+    fetch(last);
+    for (int first = last; first >= 0; first -= NB) {
+        Rows<Solved> rows(chip.columns_from(first), x, first, order, tid);
+        rows.subtract_right(inverse, [&] {
+            wait_copies<0>();
+            crew_sync();
+            rows.copy_corner(chip.corner);
+        });
+        // Rows of a warp are its own: only the corner, which the next block column's barrier guards, is shared from here on.
+        if (first > 0) fetch(first - NB);
         rows.solve_lower(chip.corner);
         rows.for_each([&](Scalar& e, int i, int j) {
             if (i >= order || j >= order) return;
             trace = traced(trace, e);
             *x.at(i, j) = e;
         });
-        crew_sync();
+        Lanes::sync();
     }
     return !(trace == 0);
 }
@@ -95,6 +108,7 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
             const Columns inverse(w, b);
             for (int k = tid; k < order; k += CREW) chip.place[k] = u64(rows == nullptr ? k : rows[b * order + k]) * result.col;
             invert_upper(chip, Input(lu, b), inverse, order, tid);
+            crew_sync();
             const bool bad = solve_lower(chip, Input(lu, b), inverse, {result, chip.place}, order, tid);
             if (crew_any(bad)) failed = NOT_FINITE;
             if (tid == 0 && failed != 0) status[b] = failed;

@@ -53,31 +53,41 @@ struct Rows {
     }
 
 #if BATCHLA_TENSOR
-    // Rows of the identity, less X[., 0 .. first] U[0 .. first, .] for the triangular X on the left. On return nobody reads the block column any more.
-    __device__ void subtract_left() {
-        by_tiles<true>(a);
+    // Rows of the identity, less X[., 0 .. first] U[0 .. first, .] for the triangular X on the left. `ready` is called before the block column is read; on return nobody
+    // but, without STREAMED, its own thread reads it any more.
+    template <class F>
+    __device__ void subtract_left(F ready) {
+        by_tiles<true>(a, ready);
         for_each([&](Scalar& x, int i, int j) { x = i < first && j < order ? *a.at(i, j) : i == j ? one<Scalar>() : zero<Scalar>(); });
+        if (STREAMED) crew_sync();
     }
     // Rows of the upper triangle of `from`, less X[., first + width ..] L[first + width .., .] for the X on the right, from the last column on.
-    template <class M>
-    __device__ void subtract_right(const M& from) {
-        by_tiles<false>(from);
+    template <class M, class F>
+    __device__ void subtract_right(const M& from, F ready) {
+        by_tiles<false>(from, ready);
         for_each([&](Scalar& x, int i, int j) { x = i < order && j < order ? *a.at(i, j) : zero<Scalar>(); });
+        if (STREAMED) crew_sync();
     }
     // The sums, put in the place of the block column.
-    template <bool Upwards, class M>
-    __device__ void by_tiles(const M& from) {
+    template <bool Upwards, class M, class F>
+    __device__ void by_tiles(const M& from, F ready) {
         typedef Tile<4, NB / STEP, Left> Part;
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
         Real kept[OWN_ROWS][COUNT];
         const int top = tid / LANES * LANES, lane = tid % LANES;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, left, top + r * CREW, first, STREAMED ? first + NB : order, order, lane);
-            if (tile.i >= order) continue;
-            tile.load(from, [&](int i, int j) { return !Upwards && i <= j && j < order; });
+            const bool there = tile.i < order;
             const int begin = Upwards ? tile.i : first + width, end = Upwards ? first : order;
+            Real ahead[AHEAD][4][2];
+            if (there) {
+                tile.load(from, [&](int i, int j) { return !Upwards && i <= j && j < order; });
+                if (STREAMED) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
+            }
+            if (r == 0) ready();
+            if (!there) continue;
             if (STREAMED) {
-                tile.template subtract_streamed<Upwards, Upwards, AHEAD>(begin, end);
+                tile.template subtract_stream<Upwards, Upwards>(ahead, begin, end);
             } else {
                 tile.template subtract<Upwards, Upwards>(begin, end);
             }
@@ -92,15 +102,18 @@ struct Rows {
         Lanes::sync();
     }
 #else
-    __device__ void subtract_left() {
+    template <class F>
+    __device__ void subtract_left(F ready) {
         for_each([](Scalar& x, int i, int j) { x = i == j ? one<Scalar>() : zero<Scalar>(); });
+        ready();
         const int top = tid / LANES * LANES;  // whole warps below a block have nothing to do
         if (top < first) subtract_above(top / NB * NB);
         crew_sync();
     }
-    template <class M>
-    __device__ void subtract_right(const M& from) {
+    template <class M, class F>
+    __device__ void subtract_right(const M& from, F ready) {
         for_each([&](Scalar& x, int i, int j) { x = i <= j && j < order ? *from.at(i, j) : zero<Scalar>(); });
+        ready();
         constexpr int STEP = STREAMED ? Pack::LENGTH : NB;
         int k = order;
         while (k > first + width && k % STEP != 0) subtract_row<false>(--k);

@@ -119,25 +119,32 @@ struct Tile {
             for (; k > begin; k -= STEP) subtract_step<false, Masked, false>(k - STEP);
         }
     }
-    // The same where A is not on chip: `Ahead` steps are on their way from memory.
+    // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`.
     template <bool Upwards, bool Masked, int Ahead>
-    __device__ void subtract_streamed(int begin, int end) {
-        constexpr bool RAGGED = !Upwards && (ORDER == 0 || ORDER % STEP != 0);
+    __device__ void begin_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) const {
         const int steps = (end - begin + STEP - 1) / STEP;
-        const auto k_of = [&](int step) { return begin + (Upwards ? step : steps - 1 - step) * STEP; };
-        Real own_rows[Ahead][Groups][2];
         UNROLL for (int s = 0; s < Ahead; ++s)
-            if (s < steps) load_left<Upwards, Masked, RAGGED>(own_rows[s], k_of(s));
+            if (s < steps) load_left<Upwards, Masked, !Upwards && RAGGED>(own_rows[s], step_at<Upwards>(s, begin, steps));
+    }
+    template <bool Upwards, bool Masked, int Ahead>
+    __device__ void subtract_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) {
+        const int steps = (end - begin + STEP - 1) / STEP;
 #pragma unroll 1
         for (int done = 0; done < steps; done += Ahead)
             UNROLL for (int s = 0; s < Ahead; ++s) {
                 if (done + s >= steps) break;
                 Real right[Tiles][2];
-                load_right<Upwards, RAGGED>(right, k_of(done + s));
+                load_right<Upwards, !Upwards && RAGGED>(right, step_at<Upwards>(done + s, begin, steps));
                 multiply(own_rows[s], right);
-                if (done + s + Ahead < steps) load_left<Upwards, Masked, RAGGED>(own_rows[s], k_of(done + s + Ahead));
+                const int next = done + s + Ahead;
+                if (next < steps) load_left<Upwards, Masked, !Upwards && RAGGED>(own_rows[s], step_at<Upwards>(next, begin, steps));
             }
     }
+    template <bool Upwards>
+    static __device__ int step_at(int step, int begin, int steps) {
+        return begin + (Upwards ? step : steps - 1 - step) * STEP;
+    }
+    static constexpr bool RAGGED = ORDER == 0 || ORDER % STEP != 0;
 };
 
 // Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`. About `Wide` columns at a time.
