@@ -4,8 +4,6 @@
 
 static_assert(WINDOW == NB, "a window is a block column");
 
-typedef MatrixAt<true> Columns;
-
 // Shared memory: a block column; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
 struct InverseChip {
     Resident columns;
@@ -33,19 +31,20 @@ struct Solved {
 };
 
 // U^-1, block columns from the left to the right. `inverse` may lie where `lu` does.
-__device__ inline void invert_upper(const InverseChip& chip, Input lu, Columns inverse, int order, int tid) {
+__device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int order, int tid) {
     const auto fetch = [&](int first) {
         const int last = min(first + NB, order);
         const Resident a = chip.columns_from(first);
-        fetch_columns(a, lu, first, last, last, tid);
+        fetch_columns(a, lu, first, last, last, opaque(tid));
         // Whole block columns take part in updates.
-        for (int e = (last - first) * order + tid; e < NB * order; e += CREW) *a.at(e % order, first + e / order) = zero<Scalar>();
+        for (int e = (last - first) * order + opaque(tid); e < NB * order; e += CREW) *a.at(e % order, first + e / order) = zero<Scalar>();
     };
     fetch(0);
+#pragma unroll 1
     for (int first = 0; first < order; first += NB) {
         const int last = min(first + NB, order);
         const Resident a = chip.columns_from(first);
-        Rows<Resident> rows(a, {inverse.origin, int(inverse.col)}, first, order, tid);
+        Rows<Resident> rows(a, inverse, first, order, tid);
         rows.subtract_left([&] {
             wait_copies<0>();
             crew_sync();
@@ -64,16 +63,17 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Columns i
 }
 
 // X for X L = `inverse`, block columns from the right to the left. Returns whether an element is not finite.
-__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Columns inverse, Solved x, int order, int tid) {
+__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, Solved x, int order, int tid) {
     const auto fetch = [&](int first) {
         const Resident a = chip.columns_from(first);
         Input below = lu;
         below.origin = lu.at(first, 0);
-        fetch_columns({a.at(first, 0), a.stride}, below, first, min(first + NB, order), order - first, tid);
+        fetch_columns({a.at(first, 0), a.stride}, below, first, min(first + NB, order), order - first, opaque(tid));
     };
     Real trace = 0;  // as long as all is finite
     const int last = (order - 1) / NB * NB;
     fetch(last);
+#pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
         Rows<Solved> rows(chip.columns_from(first), x, first, order, tid);
         rows.subtract_right(inverse, [&] {
@@ -94,7 +94,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Columns in
     return !(trace == 0);
 }
 
-// `w`: where U^-1 lies meanwhile, which may be where the factors do. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
+// `w`: where U^-1 lies meanwhile, column after column, which may be where the factors do. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
 // then `w` and `x` may be one. Fills the inverse of a failed matrix with NaN.
 extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int n) {
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
         const Output result(x, b);
         u32 failed = status[b];
         if (failed == 0) {
-            const Columns inverse(w, b);
+            const Resident inverse = {w.matrix(b), order};
             for (int k = tid; k < order; k += CREW) chip.place[k] = u64(rows == nullptr ? k : rows[b * order + k]) * result.col;
             invert_upper(chip, Input(lu, b), inverse, order, tid);
             crew_sync();

@@ -23,7 +23,7 @@ struct Rows {
     }
     // The block on the diagonal, kept from what takes its place.
     __device__ void copy_corner(Scalar (*corner)[LINE]) const {
-        for (int e = tid; e < NB * NB; e += CREW)
+        for (int e = STREAMED ? opaque(tid) : tid; e < NB * NB; e += CREW)
             if (e % NB < width) corner[e % NB][e / NB] = e / NB < width ? *a.at(first + e % NB, first + e / NB) : zero<Scalar>();
     }
     // What is left of X U = I within the block, from the left to the right.
@@ -79,18 +79,12 @@ struct Rows {
             Part tile(a, left, top + r * CREW, first, STREAMED ? first + NB : order, order, lane);
             const bool there = tile.i < order;
             const int begin = Upwards ? tile.i : first + width, end = Upwards ? first : order;
-            Real ahead[AHEAD][4][2];
-            if (there) {
-                tile.load(from, [&](int i, int j) { return !Upwards && i <= j && j < order; });
-                if (STREAMED) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
-            }
+            Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
+            tile.load(from, [&](int i, int j) { return !Upwards && i <= j && j < order; });
+            if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
             if (r == 0) ready();
-            if (!there) continue;
-            if (STREAMED) {
-                tile.template subtract_stream<Upwards, Upwards>(ahead, begin, end);
-            } else {
-                tile.template subtract<Upwards, Upwards>(begin, end);
-            }
+            if (STREAMED && there) tile.template subtract_stream<Upwards, Upwards>(ahead, begin, end);
+            if (!STREAMED && there) tile.template subtract<Upwards, Upwards>(begin, end);
             UNROLL for (int e = 0; e < COUNT; ++e) kept[r][e] = tile.sum[e / 8][e / 2 % 4][e % 2];
         }
         crew_sync();
@@ -172,7 +166,7 @@ struct Rows {
         constexpr int AHEAD = Pack::LENGTH == 1 ? 4 : 2;
         const int packs = (end - begin) / Pack::LENGTH;
         const auto k_of = [&](int pack) { return begin + (Upwards ? pack : packs - 1 - pack) * Pack::LENGTH; };
-        Own x[AHEAD];
+        Own x[AHEAD] = {};
         UNROLL for (int s = 0; s < AHEAD; ++s)
             if (s < packs) load_pack<Masked>(x[s], k_of(s));
 #pragma unroll 1
