@@ -70,10 +70,10 @@ macro_rules! resident {
 }
 
 /// `A = P L U`, each matrix on chip, or a window of its columns.
-pub(crate) const GETRF_RESIDENT: KernelSource = 
+pub(crate) const GETRF_RESIDENT: KernelSource =
     resident!("getrf_resident.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "window.cuh");
 /// `A⁻¹` from `A`, each matrix on chip.
-pub(crate) const GETRF_GETRI: KernelSource = 
+pub(crate) const GETRF_GETRI: KernelSource =
     resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");
 /// `A⁻¹` from factors, a block column on chip: `getri_resident`.
 pub(crate) const GETRI_RESIDENT: KernelSource = resident!("getri_resident.cu", "rows.cuh");

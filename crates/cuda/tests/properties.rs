@@ -24,6 +24,7 @@ fn names() -> impl Strategy<Value = String> {
         "blocks",
         "registers",
         "inverse-block",
+        "inverse-window",
         "inverse-rows",
         "inverse-threads",
         "inverse-blocks",

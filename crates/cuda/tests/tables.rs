@@ -26,6 +26,7 @@ fn name() -> impl Strategy<Value = String> {
         "blocks",
         "registers",
         "inverse-block",
+        "inverse-window",
         "inverse-rows",
         "inverse-threads",
         "inverse-blocks",

@@ -272,8 +272,35 @@ mutants! {
         file: "tile.cuh", from: "end % STEP != 0 && begin < end", to: "end % STEP != 0", order: 37, plan: "resident", step: Step::All,
         shown: Results,
     }
+    a_step_that_comes_later_is_taken_first {
+        file: "tile.cuh", from: "(Upwards ? step : steps - 1 - step)", to: "step", plan: "resident:inverse-window=8", step: Step::All, shown: Results,
+    }
+    columns_that_are_on_their_way_are_those_of_another_step {
+        file: "tile.cuh", from: "const int next = done + s + Ahead;", to: "const int next = done + s + 1;", order: 70, plan: "resident:inverse-window=8",
+        step: Step::All, shown: Results,
+    }
+    packs_that_are_on_their_way_are_those_before {
+        file: "rows.cuh", from: "load_pack<Masked>(x[s], k_of(done + s + AHEAD))", to: "load_pack<Masked>(x[s], k_of(done + s))",
+        plan: "resident:inverse-window=8,tensor=0", step: Step::All, shown: Results,
+    }
+    a_window_is_read_before_all_of_it_is_there {
+        file: "getri_resident.cu", from: "            crew_sync();\n            rows.copy_corner(chip.corner);\n            for", to:
+        "            rows.copy_corner(chip.corner);\n            for", plan: "resident:inverse-window=8", step: Step::All, shown: Check("uninitialised memory"),
+    }
+    the_next_window_comes_while_others_still_have_their_sums_there {
+        file: "rows.cuh", from: "i == j ? one<Scalar>() : zero<Scalar>(); });\n        if (STREAMED) crew_sync();", to: "i == j ? one<Scalar>() : zero<Scalar>(); });",
+        plan: "resident:inverse-window=8", step: Step::All, shown: Check("race"),
+    }
+    the_sweep_of_l_begins_before_that_of_u_is_done {
+        file: "getri_resident.cu", from: "order, tid);\n            crew_sync();", to: "order, tid);", plan: "resident:inverse-window=8", step: Step::All,
+        shown: Check("race"),
+    }
+    columns_of_the_inverse_keep_their_order {
+        file: "getri_resident.cu", from: "rows == nullptr ? k : rows[b * order + k]", to: "k", plan: "resident:inverse-window=8", step: Step::All,
+        shown: Results,
+    }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {
-        file: "tile.cuh", from: "part == 1 && to == 0 ? x : -x", to: "-x", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
+        file: "tile.cuh", from: "part == 1 && to == 0 ? b : -b", to: "-b", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
         shown: Results,
     }
 

@@ -181,8 +181,16 @@ fn matrix_instructions_and_helpers_give_the_same_bits() {
 #[test]
 fn windows_of_the_inverse_give_the_same_bits() {
     for (scalar, order, plans) in [
-        (ScalarKind::F64, 45, ["resident:tensor=1,inverse-window=16,inverse-rows=2", "resident:tensor=1,inverse-window=8,exact=1"]),
-        (ScalarKind::C64, 37, ["resident:tensor=1,inverse-window=4,inverse-rows=2", "resident:tensor=1,inverse-window=12,exact=1"]),
+        (
+            ScalarKind::F64,
+            45,
+            ["resident:tensor=1,inverse-window=16,inverse-rows=2", "resident:tensor=1,inverse-window=8,exact=1"],
+        ),
+        (
+            ScalarKind::C64,
+            37,
+            ["resident:tensor=1,inverse-window=4,inverse-rows=2", "resident:tensor=1,inverse-window=12,exact=1"],
+        ),
         (ScalarKind::F32, 45, ["resident:inverse-window=12,inverse-rows=2,exact=1", "resident:inverse-window=32"]),
         (ScalarKind::C32, 37, ["resident:inverse-window=6,inverse-rows=2", "resident:inverse-window=16,exact=1"]),
     ] {

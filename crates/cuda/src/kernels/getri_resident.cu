@@ -34,10 +34,7 @@ struct Solved {
 __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int order, int tid) {
     const auto fetch = [&](int first) {
         const int last = min(first + NB, order);
-        const Resident a = chip.columns_from(first);
-        fetch_columns(a, lu, first, last, last, opaque(tid));
-        // Whole block columns take part in updates.
-        for (int e = (last - first) * order + opaque(tid); e < NB * order; e += CREW) *a.at(e % order, first + e / order) = zero<Scalar>();
+        fetch_columns(chip.columns_from(first), lu, first, last, last, opaque(tid));
     };
     fetch(0);
 #pragma unroll 1

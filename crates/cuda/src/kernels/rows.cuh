@@ -179,6 +179,7 @@ struct Rows {
     }
     __device__ void subtract_above(int begin) {
         if (STREAMED) {
+            // Columns beyond the matrix are what the window before left there; nobody asks for theirs.
             subtract_streamed<true, true>(begin, first);
         } else if (width == NB) {
             for (int k = begin; k < first; k += NB) subtract_block<true, true>(k);

@@ -79,7 +79,8 @@ struct Tile {
         UNROLL for (int s = 0; s < 2; ++s) {
             const int l = own<Upwards>(k, s);
             UNROLL for (int m = 0; m < Groups; ++m) {
-                const bool none = (Masked && l < i + row + 8 * m) || (Ragged && l >= order);
+                const int mine = i + row + 8 * m;
+                const bool none = (Masked && l < mine) || (Ragged && l >= order);
                 x[m][s] = none ? Real(0) : *at(left, i + row, WHOLE ? 8 * m : min(8 * m, rest), l, column % PARTS);
             }
         }

@@ -5,8 +5,8 @@ use batchla_core::{Rejection, SourceKind, Step};
 
 use super::resident::RECEIPT;
 use super::{
-    Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT,
-    Request, ResidentPlan, Resources, Search, WARP,
+    Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request,
+    ResidentPlan, Resources, Search, WARP,
 };
 use crate::limits::Limits;
 use crate::tuned::Tuned;

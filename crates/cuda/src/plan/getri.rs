@@ -229,13 +229,15 @@ const UNMEASURED: Receipt = Receipt::new("no GPU", "2026-11-21", "registers as c
 /// Columns of a window, rows and registers a thread: so many columns that a thread's sums, and rows that are on their way from memory, stay in registers.
 fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usize) {
     match (scalar, tensor, order) {
-        (ScalarKind::F32, _, 0..=128) => (32, 1, 128),
+        (ScalarKind::F32, _, 0..=128) => (32, 1, 168),
         (ScalarKind::F32, _, _) => (32, 2, 168),
         (ScalarKind::F64, true, 0..=128) => (32, 1, 168),
         (ScalarKind::F64, true, _) => (32, 2, 255),
-        (ScalarKind::F64 | ScalarKind::C32, _, 0..=128) => (16, 1, 128),
-        (ScalarKind::F64 | ScalarKind::C32, _, _) => (16, 2, 255),
-        (ScalarKind::C64, true, 0..=128) => (16, 1, 255),
+        (ScalarKind::F64, false, 0..=128) => (16, 1, 168),
+        (ScalarKind::F64, false, _) => (16, 2, 168),
+        (ScalarKind::C32, _, 0..=128) => (16, 1, 128),
+        (ScalarKind::C32, _, _) => (16, 2, 255),
+        (ScalarKind::C64, true, 0..=128) => (16, 1, 168),
         (ScalarKind::C64, true, _) => (16, 2, 255),
         (ScalarKind::C64, false, _) => (8, 1, 168),
     }
