@@ -6,9 +6,9 @@
 struct Rows {
     Scalar element[OWN_ROWS][NB];
     Resident a;
-    int first, width, order, tid;
+    int first, n, order, tid;
 
-    __device__ Rows(Resident a, int first, int order, int tid) : a(a), first(first), width(min(NB, order - first)), order(order), tid(tid) {}
+    __device__ Rows(Resident a, int first, int n, int order, int tid) : a(a), first(first), n(n), order(order), tid(tid) {}
 
     template <class F>
     __device__ void for_each(F f) {
@@ -17,20 +17,19 @@ struct Rows {
     }
     // The block on the diagonal, kept from what takes its place.
     __device__ void copy_corner(Scalar (&corner)[NB][LINE]) const {
-        for (int e = tid; e < NB * NB; e += CREW)
-            if (e % NB < width && e / NB < width) corner[e % NB][e / NB] = *a.at(first + e % NB, first + e / NB);
+        for (int e = tid; e < NB * NB; e += CREW) corner[e % NB][e / NB] = *a.at(first + e % NB, first + e / NB);
     }
 
 #if BATCHLA_TENSOR
     // Rows of the identity, less X[., 0 .. first] U[0 .. first, .] for the triangular X on the left. On return nobody reads the block column any more.
     __device__ void subtract_left() {
         by_tiles<true>();
-        for_each([&](Scalar& x, int i, int j) { x = i < first && j < order ? *a.at(i, j) : i == j ? one<Scalar>() : zero<Scalar>(); });
+        for_each([&](Scalar& x, int i, int j) { x = i < first ? *a.at(i, j) : i == j ? one<Scalar>() : zero<Scalar>(); });
     }
-    // Rows of the upper triangle, less X[., first + width ..] L[first + width .., .] for the X on the right, from the last column on.
+    // Rows of the upper triangle, less X[., first + NB .. n] L[first + NB .. n, .] for the X on the right, from the last column on.
     __device__ void subtract_right() {
         by_tiles<false>();
-        for_each([&](Scalar& x, int i, int j) { x = i < order && j < order ? *a.at(i, j) : zero<Scalar>(); });
+        for_each([&](Scalar& x, int i, int j) { x = i < order ? *a.at(i, j) : zero<Scalar>(); });
     }
     // The sums, put in the place of the block column.
     template <bool Left>
@@ -42,11 +41,11 @@ struct Rows {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, a, top + r * CREW, first, order, order, lane);
             if (tile.i >= order) continue;
-            tile.load([&](int i, int j) { return !Left && i <= j && j < order; });
+            tile.load([&](int i, int j) { return !Left && i <= j; });
             if (Left) {
                 tile.template subtract<true, true>(tile.i, first);
             } else {
-                tile.template subtract<false, false>(first + width, order);
+                tile.template subtract<false, false>(first + NB, n);
             }
             UNROLL for (int e = 0; e < COUNT; ++e) kept[r][e] = tile.sum[e / 8][e / 2 % 4][e % 2];
         }
@@ -54,7 +53,7 @@ struct Rows {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, a, top + r * CREW, first, order, order, lane);
             UNROLL for (int e = 0; e < COUNT; ++e) tile.sum[e / 8][e / 2 % 4][e % 2] = kept[r][e];
-            tile.store([&](int i, int j) { return j < order && i < (Left ? first : order); });
+            tile.store([&](int i, int) { return i < (Left ? first : order); });
         }
         Lanes::sync();
     }
@@ -66,10 +65,10 @@ struct Rows {
         crew_sync();
     }
     __device__ void subtract_right() {
-        for_each([&](Scalar& x, int i, int j) { x = i <= j && j < order ? *a.at(i, j) : zero<Scalar>(); });
-        int k = order;
-        while (k > first + width && k % NB != 0) subtract_row<false>(--k);
-        for (; k > first + width; k -= NB) subtract_block<false, false>(k - NB);
+        for_each([&](Scalar& x, int i, int j) { x = i <= j ? *a.at(i, j) : zero<Scalar>(); });
+        int k = n;
+        while (k > first + NB && k % NB != 0) subtract_row<false>(--k);
+        for (; k > first + NB; k -= NB) subtract_block<false, false>(k - NB);
         crew_sync();
     }
     // Own element of column k; `Masked`: zero on the left of the diagonal.
@@ -83,8 +82,7 @@ struct Rows {
     __device__ void subtract_row(int k) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             const Scalar left = own<Masked>(r, k);
-            UNROLL for (int c = 0; c < NB; ++c)
-                if (c < width) element[r][c] = subtract_product(element[r][c], left, *a.at(k, first + c));
+            UNROLL for (int c = 0; c < NB; ++c) element[r][c] = subtract_product(element[r][c], left, *a.at(k, first + c));
         }
     }
     // The same for k .. k + NB, upwards or downwards: the order in which a sum is taken is part of the arithmetic.
@@ -105,12 +103,7 @@ struct Rows {
         }
     }
     __device__ void subtract_above(int begin) {
-        if (width == NB) {
-            for (int k = begin; k < first; k += NB) subtract_block<true, true>(k);
-        } else {
-#pragma unroll 1
-            for (int k = begin; k < first; ++k) subtract_row<true>(k);
-        }
+        for (int k = begin; k < first; k += NB) subtract_block<true, true>(k);
     }
 #endif
 };

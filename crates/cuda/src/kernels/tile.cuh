@@ -56,30 +56,30 @@ struct Tile {
             if (Groups % 2 == 1) multiply_add(sum[n][Groups - 1], left[Groups - 1], right[n]);
         }
     }
-    // Less A's columns k .. k + STEP times B's rows. `Masked`: elements of A on the left of the diagonal count as zero. `Ragged`: so do all
-    // beyond the matrix.
+    // Less A's columns k .. k + STEP times B's rows. `Masked`: elements of A on the left of the diagonal count as zero. `Ragged`: so do columns from
+    // `limit` on.
     template <bool Upwards, bool Masked, bool Ragged>
-    __device__ void subtract_step(int k) {
+    __device__ void subtract_step(int k, int limit = 0) {
         // The k-th real number of a row is this lane's, and the fourth after it.
         const int own = Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS, part = column % PARTS;
         Real own_rows[Groups][2], right[Tiles][2];
         UNROLL for (int s = 0; s < 2; ++s) {
-            const int l = k + own + (Upwards ? s : 1 - s) * (STEP / 2), there = Ragged ? min(l, order - 1) : l;
+            const int l = k + own + (Upwards ? s : 1 - s) * (STEP / 2), there = Ragged ? min(l, limit - 1) : l;
             UNROLL for (int m = 0; m < Groups; ++m) {
                 const int mine = i + 8 * m + row;
                 own_rows[m][s] = *at(left, min(mine, order - 1), there, part);
-                if ((Masked && l < mine) || (Ragged && l >= order)) own_rows[m][s] = 0;
+                if ((Masked && l < mine) || (Ragged && l >= limit)) own_rows[m][s] = 0;
             }
             UNROLL for (int n = 0; n < Tiles; ++n) {
                 const int to = row % PARTS;
                 const Real x = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
                 right[n][s] = part == 1 && to == 0 ? x : -x;
-                if (Ragged && l >= order) right[n][s] = -Real(0);
+                if (Ragged && l >= limit) right[n][s] = -Real(0);
             }
         }
         multiply(own_rows, right);
     }
-    // The same for k from `begin` on before `end`, which may be the matrix's.
+    // The same for k from `begin` on before `end`.
     template <bool Upwards, bool Masked>
     __device__ void subtract(int begin, int end) {
         if (Upwards) {
@@ -89,7 +89,7 @@ struct Tile {
             int k = end;
             if (end % STEP != 0 && begin < end) {
                 k -= end % STEP;
-                subtract_step<false, Masked, true>(k);
+                subtract_step<false, Masked, true>(k, end);
             }
 #pragma unroll 2
             for (; k > begin; k -= STEP) subtract_step<false, Masked, false>(k - STEP);
