@@ -1,6 +1,9 @@
 // A = P L U with partial pivoting on chip, a matrix read once and written once where it has room there: one crew of threads a matrix, one launch
 // a batch.
+#include "lookahead.cuh"
+#if BATCHLA_WINDOW > 0
 #include "window.cuh"
+#endif
 
 // Where one panel is all there is, it goes from registers to its place.
 constexpr bool ONE_PANEL = ORDER > 0 && ORDER <= NB && BATCHLA_UNIT_ROWS_OUT;
@@ -50,14 +53,14 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
             for (int j = tid; live && j < n; j += LANES) exchanges[j] = shared.pivot(j);
             bad = !(trace == 0);
         } else {
-            if (WINDOW > 0) {
-                bad = getrf_by_windows(in, out, chip, shared, exchanges, n, order, tid);
-            } else {
-                Panels panel(order, tid % LANES);
-                begin_columns(in, chip, shared, order, n, order, tid, live);
-                factor_columns(panel, chip, shared, exchanges, 0, order, n, order, tid, live);
-                if (live) bad = store(chip, out, 0, n, n, tid);
-            }
+#if BATCHLA_WINDOW > 0
+            bad = getrf_by_windows(in, out, chip, shared, exchanges, n, order, tid);
+#else
+            Panels panel(order, tid % LANES);
+            begin_columns(in, chip, shared, order, n, order, tid, live);
+            factor_columns(panel, chip, shared, exchanges, 0, order, n, order, tid, live);
+            if (live) bad = store(chip, out, 0, n, n, tid);
+#endif
             for (int i = tid; live && origins != nullptr && i < n; i += CREW) origins[i] = chip.origin[i];
         }
         bad = crew_any(bad);

@@ -91,7 +91,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 80),
         tuned(16, 16, 1, 0, 96),
-        tuned(32, 8, 1, 0, 96),
+        tuned(32, 8, 1, 0, 128),
         tensor(48, 8, 2, 0, 168),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
@@ -108,6 +108,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 1, 255),
         tensor(112, 8, 4, 3, 255),
+        tensor(160, 8, 5, 7, 255),
     ];
     const C32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
