@@ -40,6 +40,7 @@ forced! {
     left_looking "left-looking";
     resident "resident:exact=0";
     resident_helpers "resident:panel=4,helpers=2,exact=0";
+    resident_windows "resident:panel=8,window=16,helpers=1,exact=0";
     shared_panel "shared-panel";
     tree_search "tree-search";
     interchange_serial "interchange-serial";

@@ -252,12 +252,31 @@ mutants! {
         to: "    for (int c = lane; c < NB; c += LANES) {", plan: "resident", shown: Check("uninitialised memory"),
     }
     a_row_that_leaves_the_panel_is_not_listed {
-        file: "lookahead.cuh", from: "if (was < first + width) exchange.to", to: "if (was < first + width - 1) exchange.to", plan: "resident",
+        file: "lookahead.cuh", from: "if (was < first + NB) exchange.to", to: "if (was < first + NB - 1) exchange.to", plan: "resident",
         shown: Check("uninitialised memory"),
     }
     a_block_of_u_is_overwritten_while_others_still_read {
         file: "rows.cuh", from: "        crew_sync();\n        UNROLL", to: "        UNROLL", plan: "resident:helpers=1", step: Step::All,
         shown: Check("uninitialised memory"),
+    }
+    a_window_lacks_the_last_panel_on_its_left {
+        file: "window.cuh", from: "k < window; k += NB", to: "k + NB < window; k += NB", plan: "resident:panel=4,window=8", shown: Results,
+    }
+    a_panel_on_the_left_is_overwritten_while_others_use_it {
+        file: "window.cuh", from: "wait_copies<0>();\n        crew_sync();", to: "wait_copies<0>();\n        Lanes::sync();",
+        plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+    }
+    rows_on_the_left_of_the_last_window_stay_where_they_were {
+        file: "window.cuh", from: "    settle_windows(chip, out, window - WINDOW, n, order, tid);\n", to: "", plan: "resident:panel=4,window=8",
+        shown: Results,
+    }
+    what_is_beyond_the_matrix_is_zero {
+        file: "resident.cuh", from: "*a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();", to: "*a.at(i, j) = zero<Scalar>();", order: 13,
+        plan: "resident:panel=4", shown: Results,
+    }
+    the_last_row_is_never_chosen {
+        file: "getf2.cuh", from: "limit = k < n ? n : NOWHERE", to: "limit = k < n ? n - 1 : NOWHERE", order: 13, plan: "resident:panel=4",
+        shown: Results,
     }
     a_sum_is_taken_in_another_order {
         file: "rows.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident:tensor=0", step: Step::All, shown: Results,
@@ -273,10 +292,10 @@ mutants! {
         shown: Results,
     }
     a_step_that_comes_later_is_taken_first {
-        file: "tile.cuh", from: "(Upwards ? step : steps - 1 - step)", to: "step", plan: "resident:inverse-window=8", step: Step::All, shown: Results,
+        file: "tile.cuh", from: "(Upwards ? step : (end - begin - 1) / STEP - step)", to: "step", plan: "resident:inverse-window=8", step: Step::All, shown: Results,
     }
     columns_that_are_on_their_way_are_those_of_another_step {
-        file: "tile.cuh", from: "const int next = done + s + Ahead;", to: "const int next = done + s + 1;", order: 70, plan: "resident:inverse-window=8",
+        file: "tile.cuh", from: "done + s + Ahead, begin", to: "done + s + 1, begin", order: 70, plan: "resident:inverse-window=8",
         step: Step::All, shown: Results,
     }
     packs_that_are_on_their_way_are_those_before {

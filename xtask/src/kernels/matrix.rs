@@ -16,7 +16,7 @@ pub(super) const COMPILERS: [(&str, &[&str]); 2] = [
 ];
 
 /// Orders that reach every row of the planner's tables, and what comes after the last.
-const ORDERS: [usize; 12] = [4, 16, 32, 48, 96, 128, 190, 256, 512, 1024, 2048, 3000];
+const ORDERS: [usize; 17] = [4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 190, 256, 512, 1024, 2048, 3000];
 
 /// Those at which matrices with rows first are compiled too: such kernels differ only where they read and write.
 const ORDERS_OF_ROWS: [usize; 3] = [32, 128, 512];
@@ -81,6 +81,7 @@ pub(super) fn conformance(nvrtc: &str, architecture: &'static str) -> Result<Vec
     const OWN: [usize; 5] = [4, 9, 33, 40, 200];
     let forced = CudaPlan::NAMES.iter().copied().chain([
         "resident:panel=4,helpers=2",
+        "resident:panel=8,window=16,helpers=1",
         "left-looking:panel=14,inverse-block=20",
         "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
         "left-looking:stages=0,ahead=2,panel=4",

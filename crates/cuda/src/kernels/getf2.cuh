@@ -57,20 +57,20 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
     take_back(panel, election, first, width, tid);
 }
 
-// A panel of `width` columns by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
-// their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt.
+// A whole panel by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
+// their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt. Rows that stand at
+// place `n` or beyond are chosen in columns from there on only.
 template <int Rows>
-__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int width, int tid) {
+__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int n, int tid) {
     u32 unusual = 0;
     UNROLL for (int j = 0; j < NB; ++j) {
-        if (j >= width) break;
-        const int k = first + j;
+        const int k = first + j, limit = k < n ? n : NOWHERE;
         u32 own = 0;
         int which = 0;  // of this thread's rows, and whether two are as good
         bool tie = false;
         Scalar best = panel.at(0, j, tid);
         UNROLL for (int r = 0; r < Rows; ++r) {
-            const u32 key = panel.place(r, tid) >= k ? upper_key(panel.at(r, j, tid)) : 0;
+            const u32 key = u32(panel.place(r, tid) - k) < u32(limit - k) ? upper_key(panel.at(r, j, tid)) : 0;
             if (r > 0) {
                 tie = key > own ? false : tie | (key == own);
                 best = key > own ? panel.at(r, j, tid) : best;
@@ -108,6 +108,6 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         }
     }
     if (Warp::any(unusual != 0)) return false;  // all teams of a warp go the same way
-    take_back(panel, election, first, width, tid);
+    take_back(panel, election, first, NB, tid);
     return true;
 }

@@ -41,7 +41,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
     for (int first = 0; first < order; first += NB) {
         const int last = min(first + NB, order);
         const Resident a = chip.columns_from(first);
-        Rows<Resident> rows(a, inverse, first, order, tid);
+        Rows<Resident> rows(a, inverse, first, order, order, tid);
         rows.subtract_left([&] {
             wait_copies<0>();
             crew_sync();
@@ -72,7 +72,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
     fetch(last);
 #pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
-        Rows<Solved> rows(chip.columns_from(first), x, first, order, tid);
+        Rows<Solved> rows(chip.columns_from(first), x, first, order, order, tid);
         rows.subtract_right(inverse, [&] {
             wait_copies<0>();
             crew_sync();
@@ -96,7 +96,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
 extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int n) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const int order = known(n), tid = crew_thread();
+    const int order = ORDER > 0 ? ORDER : n, tid = crew_thread();
     const InverseChip chip(memory, order);
     for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
         const Output result(x, b);

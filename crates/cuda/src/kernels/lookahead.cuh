@@ -10,9 +10,6 @@ struct alignas(16) Exchange {
     Position from[NB], to[NB];
 };
 
-// Whether no panel is narrower than others, known when compiled.
-constexpr bool WHOLE_PANELS = ORDER > 0 && ORDER % NB == 0;
-
 // What the crew of a matrix shares, beside the matrix.
 struct Shared : Election {
     Exchange exchange[2];    // of the two panels that are worked with at a time
@@ -46,18 +43,11 @@ __device__ inline void solve_lower(Scalar (&y)[NB], const Lower& l) {
         UNROLL for (int i = k + 1; i < NB; ++i) y[i] = subtract_product(y[i], l.column[k][i / Pack::LENGTH].value[i % Pack::LENGTH], y[k]);
 }
 
-// The columns of the panel at `first`: the matrix's first from memory or, where there is no matrix (`live` does not hold), from the identity; others from
-// the chip, where they lack, but for a window's first, the exchange and the part of the panel before.
-__device__ inline void load_panel(Panels& panel, Input in, Resident a, Shared& shared, int window, int first, int order, int lane, bool live) {
-    const int width = min(NB, order - first), before = first - NB;
+// The columns of the panel at `first`, where they lack, but for a window's first, the exchange and the part of the panel before.
+__device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int window, int first, int lane) {
+    const int before = first - NB;
     UNROLL for (int r = 0; r < ROWS; ++r)
-        UNROLL for (int c = 0; c < NB; ++c) {
-            const int i = lane + r * LANES;
-            panel.element[r][c] = c >= width ? zero<Scalar>()
-                                  : first > 0 ? *a.at(max(panel.was[r], 0), first + c)
-                                  : live ? *in.at(min(i, order - 1), c)
-                                  : i == c ? one<Scalar>() : zero<Scalar>();
-        }
+        UNROLL for (int c = 0; c < NB; ++c) panel.element[r][c] = *a.at(max(panel.was[r], 0), first + c);
     if (first == window) return;
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int k = panel.position[r] - before;
@@ -91,17 +81,17 @@ __device__ inline void load_panel(Panels& panel, Input in, Resident a, Shared& s
 
 // Factors the panel at `first` where `getf2_plain` does not: where elements tie for a pivot, and where one is too small or too large for its reciprocal. It lies in
 // `a` meanwhile, whose rows are exchanged; short, for it is seldom wanted.
-__device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared, int first, int width, int order, int lane) {
+__device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared, int first, int n, int order, int lane) {
+    Lanes::sync();  // all have read the panel
     UNROLL for (int r = 0; r < ROWS; ++r)
         if (panel.position[r] >= first)
-            UNROLL for (int c = 0; c < NB; ++c)
-                if (c < width) *a.at(panel.position[r], first + c) = panel.element[r][c];
+            UNROLL for (int c = 0; c < NB; ++c) *a.at(panel.position[r], first + c) = panel.element[r][c];
     Lanes::sync();
 #pragma unroll 1
-    for (int k = first; k < first + width; ++k) {
+    for (int k = first; k < first + NB; ++k) {
         Offer best = {0, 0, NOWHERE + lane};
 #pragma unroll 1
-        for (int i = k + lane; i < order; i += LANES) {
+        for (int i = k + lane; i < (k < n ? n : order); i += LANES) {
             const Scalar x = *a.at(i, k);
             const Offer own = {upper_key(x), lower_key(x), i};
             if (better(own, best)) best = own;
@@ -110,7 +100,7 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
         mine &= best.lower == Lanes::largest(mine ? best.lower : 0);
         const Position chosen = Lanes::least(mine ? u32(best.place) : ~0u);
         Lanes::sync();  // all have read what is exchanged
-        for (int c = first + lane; c < first + width; c += LANES) {
+        for (int c = first + lane; c < first + NB; c += LANES) {
             const Scalar x = *a.at(chosen, c), y = *a.at(k, c);
             *a.at(chosen, c) = y;
             *a.at(k, c) = x;
@@ -128,30 +118,30 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
             // Below a zero pivot all is zero: nothing to divide.
             const Scalar l = is_zero(by.value) ? *a.at(i, k) : by.into(*a.at(i, k));
             *a.at(i, k) = l;
-            for (int c = k + 1; c < first + width; ++c) *a.at(i, c) = subtract_product(*a.at(i, c), l, *a.at(k, c));
+            for (int c = k + 1; c < first + NB; ++c) *a.at(i, c) = subtract_product(*a.at(i, c), l, *a.at(k, c));
         }
         Lanes::sync();
     }
     UNROLL for (int r = 0; r < ROWS; ++r)
         UNROLL for (int c = 0; c < NB; ++c)
-            if (panel.position[r] >= first && c < width) panel.element[r][c] = *a.at(panel.position[r], first + c);
+            if (panel.position[r] >= first) panel.element[r][c] = *a.at(panel.position[r], first + c);
     Lanes::sync();
 }
 
-// Factors the panel at `first`; `work` is where that may take place, the matrix or as good.
-__device__ inline void factor_panel(Panels& panel, Input in, Resident a, Resident work, Shared& shared, int window, int first, int order, int lane, bool live) {
-    const int width = min(NB, order - first);
+// Factors the panel at `first`, which `load()` brings; `work` is where that may take place, the matrix or as good.
+template <class Load>
+__device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared, int first, int n, int order, int lane, Load load) {
     Position was[ROWS];
     UNROLL for (int r = 0; r < ROWS; ++r) was[r] = panel.position[r];
     bool plain = true;
 #pragma unroll 1
     while (true) {
-        load_panel(panel, in, a, shared, window, first, order, lane, live);
+        load();
         if (!plain) {
-            getf2_with_care(panel, work, shared, first, width, order, lane);
+            getf2_with_care(panel, work, shared, first, n, order, lane);
             break;
         }
-        if (getf2_plain(panel, shared, first, WHOLE_PANELS ? NB : width, lane)) break;
+        if (getf2_plain(panel, shared, first, n, lane)) break;
         plain = false;
         UNROLL for (int r = 0; r < ROWS; ++r) panel.position[r] = was[r];
     }
@@ -159,22 +149,20 @@ __device__ inline void factor_panel(Panels& panel, Input in, Resident a, Residen
 }
 
 // Puts the factored panel where others find it, and tells them of it.
-__device__ inline void store_panel(const Panels& panel, const Chip& chip, Resident a, Shared& shared, u32* pivots, int window, int first, int order, int lane, bool live) {
-    const int width = min(NB, order - first);
+__device__ inline void store_panel(const Panels& panel, const Chip& chip, Resident a, Shared& shared, u32* pivots, int window, int first, int n, int lane, bool live) {
     Exchange& exchange = shared.exchange[first / NB % 2];
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int was = panel.was[r], to = panel.position[r];
         if (to < 0) continue;
         chip.place_of(lane + r * LANES, (first - window) / NB) = to;
         if (to < first) continue;
-        UNROLL for (int c = 0; c < NB; ++c)
-            if (c < width) *a.at(to, first + c) = panel.element[r][c];
-        if (to < first + width) exchange.from[to - first] = was;
-        if (was < first + width) exchange.to[was - first] = to;
+        UNROLL for (int c = 0; c < NB; ++c) *a.at(to, first + c) = panel.element[r][c];
+        if (to < first + NB) exchange.from[to - first] = was;
+        if (was < first + NB) exchange.to[was - first] = to;
     }
-    for (int c = lane; first > window && c < width; c += LANES)
+    for (int c = lane; first > window && c < NB; c += LANES)
         UNROLL for (int k = 0; k < NB; ++k) *a.at(first - NB + k, first + c) = shared.upper[k][c];
-    for (int j = lane; live && j < width; j += LANES) pivots[first + j] = shared.pivot(j);
+    for (int j = lane; live && j < NB && first + j < n; j += LANES) pivots[first + j] = shared.pivot(j);
     Lanes::sync();
 }
 
@@ -201,21 +189,22 @@ __device__ inline void follow(Resident a, const Exchange& exchange, int first, i
     }
 }
 
-// Begins with columns 0 .. `end`, but for those of the first panel, which come when it is factored.
-__device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared, int end, int order, int tid, bool live) {
-    const Resident a = chip.matrix;
+// Begins with columns 0 .. `end`: those of the first panel are there on return, others come while it is factored. Where there is no matrix (`live` does
+// not hold), with the identity.
+__device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared, int end, int n, int order, int tid, bool live) {
     if (tid == 0) shared.begin();
-    if (live) fetch_columns(a, in, NB, end, order, tid);  // while the first panel is factored
-    for (int j = tid; j < end; j += CREW) {
-        for (int i = 0; !live && j >= NB && i < order; ++i) *a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();
-        // Whole packs of rows take part in updates.
-        for (int pad = order; pad % Pack::LENGTH != 0; ++pad) *a.at(pad, j) = zero<Scalar>();
+    if (live) {
+        fetch_columns(chip.matrix, in, 0, min(NB, n), n, tid);
+        fetch_columns(chip.matrix, in, NB, min(end, n), n, tid);
     }
+    fill_beyond(chip.matrix, 0, end, live ? n : 0, order, tid);
+    wait_copies<1>();
+    crew_sync();
 }
 
 // Leaves, of columns `window` .. `end` of L and U, what is on chip there, and of each row where it has come from and where it stands in each
-// block column. All that is on their left has had its part. Where there is no matrix (`live` does not hold), the identity's.
-__device__ inline void factor_columns(Panels& panel, Input in, const Chip& chip, Shared& shared, u32* pivots, int window, int end, int order, int tid, bool live) {
+// block column. All that is on their left has had its part.
+__device__ inline void factor_columns(Panels& panel, const Chip& chip, Shared& shared, u32* pivots, int window, int end, int n, int order, int tid, bool live) {
     const Resident a = chip.columns_from(window);
     const int warp = tid / LANES, lane = tid % LANES;
     const bool helps = HELPERS == 0 || warp > 0;
@@ -225,8 +214,8 @@ __device__ inline void factor_columns(Panels& panel, Input in, const Chip& chip,
             follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, end, order, HELPERS == 0 ? 0 : warp - 1, HELPERS == 0 ? 1 : HELPERS, lane);
         if (HELPERS == 0) Lanes::sync();
         if (warp == 0) {
-            factor_panel(panel, in, a, a, shared, window, first, order, lane, live);
-            store_panel(panel, chip, a, shared, pivots, window, first, order, lane, live);
+            factor_panel(panel, a, shared, first, n, order, lane, [&] { load_panel(panel, a, shared, window, first, lane); });
+            store_panel(panel, chip, a, shared, pivots, window, first, n, lane, live);
         }
         if (first == 0) wait_copies<0>();
         if (HELPERS > 0 || first == 0) crew_sync();

@@ -45,9 +45,11 @@ __device__ inline R traced(R trace, Complex<R> x) {
     return traced(traced(trace, x.re), x.im);
 }
 
-// The order, where it is known when compiled; 0: where not.
+// What is known of the order when compiled: all where there is one panel; how many panels where there are more; 0: nothing.
 constexpr int ORDER = BATCHLA_ORDER;
-__device__ inline int known(int order) { return ORDER > 0 ? ORDER : order; }
+__device__ inline int known(int n) { return ORDER > 0 && ORDER <= NB ? ORDER : n; }
+// On chip a matrix of order n has whole panels: what is beyond it is the identity.
+__device__ inline int order_on_chip(int n) { return ORDER > NB ? ORDER : ORDER > 0 ? NB : (n + NB - 1) / NB * NB; }
 
 // Bytes by which something of so many bytes is to be longer, so that the same `own` bytes of neighbours lie in neighbouring banks.
 constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side by side
@@ -116,19 +118,26 @@ struct alignas(16) Staggered : T {
     unsigned char apart[16 + stagger(sizeof(T) + 16, 16)];
 };
 
-// Begins to copy columns `from` .. `end`, by packs where they are whole, or else by elements, neighbours in memory by neighbouring threads.
-__device__ inline void fetch_columns(Resident to, Input a, int from, int end, int order, int tid) {
+// Begins to copy columns `from` .. `end` of a matrix, by packs where they are whole, or else by elements, neighbours in memory by neighbouring threads.
+__device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_IN;
-    const bool whole = OWN && order % Pack::LENGTH == 0 && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
+    const bool whole = OWN && n % Pack::LENGTH == 0 && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
     if (whole) {
-        const int packs = order / Pack::LENGTH, count = packs * (end - from);
+        // Where columns are short, some side by side.
+        constexpr int DEEP = ORDER == 0 || ORDER > CREW / 2 * Pack::LENGTH ? CREW : ORDER > CREW / 4 * Pack::LENGTH ? CREW / 2 : CREW / 4;
+        constexpr int ROUNDS = DEEP < CREW ? 1 : (OWN_ROWS + Pack::LENGTH - 1) / Pack::LENGTH;
+        const int row = tid % DEEP * Pack::LENGTH, column = from + tid / DEEP;
+        UNROLL for (int r = 0; r < ROUNDS; ++r) {
+            const int i = row + r * DEEP * Pack::LENGTH;
+            if (i >= n) continue;
+            const Scalar* source = a.at(i, column);
+            Scalar* target = to.at(i, column);
 #pragma unroll 4
-        for (int q = tid; q < count; q += CREW) {
-            const int i = q % packs * Pack::LENGTH, j = from + q / packs;
-            copy_async(to.pack(i, j), reinterpret_cast<const Pack*>(a.at(i, j)));
+            for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
+                copy_async(reinterpret_cast<Pack*>(target), reinterpret_cast<const Pack*>(source));
         }
     } else {
-        const int begin = OWN ? 0 : from, owned = OWN ? order : end, lines = OWN ? end - from : order;
+        const int begin = OWN ? 0 : from, owned = OWN ? n : end, lines = OWN ? end - from : n;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             const int i = begin + tid + r * CREW;
             if (i >= owned) continue;
@@ -143,27 +152,40 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
     commit_copies();
 }
 
-// Writes columns `begin` .. `end`, all that is on chip, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
-__device__ inline bool store(const Chip& chip, Output to, int begin, int end, int order, int tid) {
+// The part of columns `from` .. `end` that is beyond a matrix of order n.
+__device__ inline void fill_beyond(Resident a, int from, int end, int n, int order, int tid) {
+    for (int j = from + tid; n < order && j < end; j += CREW)
+        for (int i = j < n ? n : 0; i < order; ++i) *a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();
+}
+
+// Writes columns `begin` .. `end` of a matrix, which are on chip, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
+__device__ inline bool store(const Chip& chip, Output to, int begin, int end, int n, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_OUT;
     const Resident from = chip.columns_from(begin);
     Real trace = 0;  // as long as all is finite
     UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
         const int t = tid + r * CREW + (OWN ? 0 : begin);
-        if (t >= (OWN ? order : end)) continue;
+        if (t >= (OWN ? n : end)) continue;
         if (OWN) {
             const int row = chip.origin[t];
             for (int first = begin; first < end; first += NB) {
                 const Scalar* source = from.at(chip.place_of(row, (first - begin) / NB), first);
                 Scalar* target = to.at(t, first);
-                UNROLL for (int c = 0; c < NB; ++c, source += from.stride, target += to.col)
-                    if (first + c < end) {
-                        trace = traced(trace, *source);
-                        *target = *source;
-                    }
+                const auto move = [&] {
+                    trace = traced(trace, *source);
+                    *target = *source;
+                    source += from.stride;
+                    target += to.col;
+                };
+                if (first + NB <= end) {
+                    UNROLL for (int c = 0; c < NB; ++c) move();
+                } else {
+#pragma unroll 1
+                    for (int c = first; c < end; ++c) move();
+                }
             }
         } else {
-            for (int i = 0; i < order; ++i) {
+            for (int i = 0; i < n; ++i) {
                 const Scalar x = *from.at(chip.place_of(chip.origin[i], (t - begin) / NB), t);
                 trace = traced(trace, x);
                 *to.at(i, t) = x;

@@ -11,25 +11,27 @@ struct Rows {
     Scalar element[OWN_ROWS][NB];
     Resident a;
     Left left;
-    int first, width, order, tid;
+    int first, n, order, tid;
 
-    __device__ Rows(Resident a, Left left, int first, int order, int tid)
-        : a(a), left(left), first(first), width(min(NB, order - first)), order(order), tid(tid) {}
+    __device__ Rows(Resident a, Left left, int first, int n, int order, int tid) : a(a), left(left), first(first), n(n), order(order), tid(tid) {}
 
     template <class F>
     __device__ void for_each(F f) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
             UNROLL for (int c = 0; c < NB; ++c) f(element[r][c], tid + r * CREW, first + c);
     }
+    // Whether (i, j) is on the upper triangle. What lies in memory has no columns beyond the matrix.
+    __device__ bool wanted(int i, int j) const { return i <= j && (!STREAMED || j < n); }
     // The block on the diagonal, kept from what takes its place.
     __device__ void copy_corner(Scalar (*corner)[LINE]) const {
         for (int e = STREAMED ? opaque(tid) : tid; e < NB * NB; e += CREW)
-            if (e % NB < width) corner[e % NB][e / NB] = e / NB < width ? *a.at(first + e % NB, first + e / NB) : zero<Scalar>();
+            if (!STREAMED || first + e % NB < n)
+                corner[e % NB][e / NB] = !STREAMED || first + e / NB < n ? *a.at(first + e % NB, first + e / NB) : zero<Scalar>();
     }
     // What is left of X U = I within the block, from the left to the right.
     __device__ void solve_upper(const Scalar (*corner)[LINE], const Scalar* reciprocal) {
         UNROLL for (int c = 0; c < NB; ++c) {
-            if (c >= width) break;
+            if (STREAMED && first + c >= n) break;
             const Divisor<Scalar> by = {corner[c][c], reciprocal[c]};
             UNROLL for (int r = 0; r < OWN_ROWS; ++r)
                 if (tid + r * CREW <= first + c) element[r][c] = by.into(element[r][c]);
@@ -39,7 +41,7 @@ struct Rows {
     // The same of X L = U^-1, from the right to the left.
     __device__ void solve_lower(const Scalar (*corner)[LINE]) {
         UNROLL for (int c = NB - 1; c > 0; --c)
-            if (c < width)
+            if (first + c < n)
                 UNROLL for (int p = 0; p * Pack::LENGTH < c; ++p) subtract_line(c, p, corner, 0, c);
     }
     // Of columns `begin` .. `end`, those of pack p less column c times its line.
@@ -58,29 +60,29 @@ struct Rows {
     template <class F>
     __device__ void subtract_left(F ready) {
         by_tiles<true>(a, ready);
-        for_each([&](Scalar& x, int i, int j) { x = i < first && j < order ? *a.at(i, j) : i == j ? one<Scalar>() : zero<Scalar>(); });
+        for_each([&](Scalar& x, int i, int j) { x = i < first ? *a.at(i, j) : i == j ? one<Scalar>() : zero<Scalar>(); });
         if (STREAMED) crew_sync();
     }
-    // Rows of the upper triangle of `from`, less X[., first + width ..] L[first + width .., .] for the X on the right, from the last column on.
+    // Rows of the upper triangle of `from`, less X[., first + NB .. n] L[first + NB .. n, .] for the X on the right, from the last column on.
     template <class M, class F>
     __device__ void subtract_right(const M& from, F ready) {
         by_tiles<false>(from, ready);
-        for_each([&](Scalar& x, int i, int j) { x = i < order && j < order ? *a.at(i, j) : zero<Scalar>(); });
+        for_each([&](Scalar& x, int i, int j) { x = i < order ? *a.at(i, j) : zero<Scalar>(); });
         if (STREAMED) crew_sync();
     }
     // The sums, put in the place of the block column.
     template <bool Upwards, class M, class F>
     __device__ void by_tiles(const M& from, F ready) {
-        typedef Tile<4, NB / STEP, Left> Part;
+        typedef Tile<4, NB / STEP, (ORDER > 0 && ORDER % 32 == 0), Left> Part;
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
         Real kept[OWN_ROWS][COUNT];
         const int top = tid / LANES * LANES, lane = tid % LANES;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            Part tile(a, left, top + r * CREW, first, STREAMED ? first + NB : order, order, lane);
+            Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
             const bool there = tile.i < order;
-            const int begin = Upwards ? tile.i : first + width, end = Upwards ? first : order;
+            const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : n;
             Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
-            tile.load(from, [&](int i, int j) { return !Upwards && i <= j && j < order; });
+            tile.load(from, [&](int i, int j) { return !Upwards && wanted(i, j); });
             if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
             if (r == 0) ready();
             if (STREAMED && there) tile.template subtract_stream<Upwards, Upwards>(ahead, begin, end);
@@ -89,9 +91,9 @@ struct Rows {
         }
         crew_sync();
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            Part tile(a, left, top + r * CREW, first, order, order, lane);
+            Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
             UNROLL for (int e = 0; e < COUNT; ++e) tile.sum[e / 8][e / 2 % 4][e % 2] = kept[r][e];
-            tile.store([&](int i, int j) { return j < order && i < (Upwards ? first : order); });
+            tile.store([&](int i, int) { return i < (Upwards ? first : order); });
         }
         Lanes::sync();
     }
@@ -106,15 +108,15 @@ struct Rows {
     }
     template <class M, class F>
     __device__ void subtract_right(const M& from, F ready) {
-        for_each([&](Scalar& x, int i, int j) { x = i <= j && j < order ? *from.at(i, j) : zero<Scalar>(); });
+        for_each([&](Scalar& x, int i, int j) { x = wanted(i, j) ? *from.at(i, j) : zero<Scalar>(); });
         ready();
         constexpr int STEP = STREAMED ? Pack::LENGTH : NB;
-        int k = order;
-        while (k > first + width && k % STEP != 0) subtract_row<false>(--k);
+        int k = n;
+        while (k > first + NB && k % STEP != 0) subtract_row<false>(--k);
         if (STREAMED) {
-            subtract_streamed<false, false>(first + width, k);
+            subtract_streamed<false, false>(first + NB, k);
         } else {
-            for (; k > first + width; k -= NB) subtract_block<false, false>(k - NB);
+            for (; k > first + NB; k -= NB) subtract_block<false, false>(k - NB);
         }
         crew_sync();
     }
@@ -129,8 +131,7 @@ struct Rows {
     __device__ void subtract_row(int k) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             const Scalar x = own<Masked>(r, k);
-            UNROLL for (int c = 0; c < NB; ++c)
-                if (c < width) element[r][c] = subtract_product(element[r][c], x, *a.at(k, first + c));
+            UNROLL for (int c = 0; c < NB; ++c) element[r][c] = subtract_product(element[r][c], x, *a.at(k, first + c));
         }
     }
     typedef Scalar Own[OWN_ROWS][Pack::LENGTH];  // own elements of a pack of columns
@@ -179,13 +180,9 @@ struct Rows {
     }
     __device__ void subtract_above(int begin) {
         if (STREAMED) {
-            // Columns beyond the matrix are what the window before left there; nobody asks for theirs.
             subtract_streamed<true, true>(begin, first);
-        } else if (width == NB) {
-            for (int k = begin; k < first; k += NB) subtract_block<true, true>(k);
         } else {
-#pragma unroll 1
-            for (int k = begin; k < first; ++k) subtract_row<true>(k);
+            for (int k = begin; k < first; k += NB) subtract_block<true, true>(k);
         }
     }
 #endif

@@ -14,8 +14,9 @@ constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
 constexpr int STEP = 8 / PARTS;
 static_assert(LANES == WARP && NB % STEP == 0, "whole warps and whole steps");
 
-// 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on, of which those from `end` on are not on chip.
-template <int Groups, int Tiles, class Left = Resident>
+// 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on, of which those from `end` on are not on chip. `Whole`: no row is
+// beyond the matrix.
+template <int Groups, int Tiles, bool Whole = false, class Left = Resident>
 struct Tile {
     Real sum[Tiles][Groups][2];
     Resident a;
@@ -68,43 +69,37 @@ struct Tile {
     // Which of columns k .. k + STEP is this lane's, and (`s` = 1) the one half a step after it.
     template <bool Upwards>
     __device__ int own(int k, int s) const {
-        return k + (Upwards ? column / PARTS + s * (STEP / 2) : STEP - 1 - column / PARTS - s * (STEP / 2));
+        return k + (Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS) + (Upwards ? s : 1 - s) * (STEP / 2);
     }
-    // A's columns k .. k + STEP. `Masked`: elements on the left of the diagonal count as zero. `Ragged`: so do all beyond the matrix.
+    // Half `s` of A's columns k .. k + STEP. `Masked`: elements on the left of the diagonal count as zero. `Ragged`: so do columns from `limit` on.
     template <bool Upwards, bool Masked, bool Ragged>
-    __device__ void load_left(Real (&x)[Groups][2], int k) const {
-        // Rows beyond the matrix take its last.
-        constexpr bool WHOLE = ORDER > 0 && ORDER % (8 * Groups) == 0;
-        const int rest = order - 1 - i - row;
-        UNROLL for (int s = 0; s < 2; ++s) {
-            const int l = own<Upwards>(k, s);
-            UNROLL for (int m = 0; m < Groups; ++m) {
-                const int mine = i + row + 8 * m;
-                const bool none = (Masked && l < mine) || (Ragged && l >= order);
-                x[m][s] = none ? Real(0) : *at(left, i + row, WHOLE ? 8 * m : min(8 * m, rest), l, column % PARTS);
-            }
+    __device__ void load_left(Real (&x)[Groups][2], int k, int s, int limit) const {
+        const int l = own<Upwards>(k, s), rest = order - 1 - i - row;  // rows beyond the matrix take its last
+        UNROLL for (int m = 0; m < Groups; ++m) {
+            const int mine = i + row + 8 * m;
+            const bool none = (Masked && l < mine) || (Ragged && l >= limit);
+            x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? 8 * m : min(8 * m, rest), l, column % PARTS);
         }
     }
-    // Rows k .. k + STEP of B, negated.
+    // Half `s` of rows k .. k + STEP of B, negated.
     template <bool Upwards, bool Ragged>
-    __device__ void load_right(Real (&x)[Tiles][2], int k) const {
-        const int part = column % PARTS, to = row % PARTS;
-        UNROLL for (int s = 0; s < 2; ++s) {
-            const int l = own<Upwards>(k, s), there = Ragged ? min(l, order - 1) : l;
-            UNROLL for (int n = 0; n < Tiles; ++n) {
-                const Real b = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
-                x[n][s] = Ragged && l >= order ? -Real(0) : part == 1 && to == 0 ? b : -b;
-            }
+    __device__ void load_right(Real (&x)[Tiles][2], int k, int s, int limit) const {
+        const int part = column % PARTS, to = row % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
+        UNROLL for (int n = 0; n < Tiles; ++n) {
+            const Real b = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
+            x[n][s] = Ragged && l >= limit ? -Real(0) : part == 1 && to == 0 ? b : -b;
         }
     }
     template <bool Upwards, bool Masked, bool Ragged>
-    __device__ void subtract_step(int k) {
+    __device__ void subtract_step(int k, int limit = 0) {
         Real own_rows[Groups][2], right[Tiles][2];
-        load_left<Upwards, Masked, Ragged>(own_rows, k);
-        load_right<Upwards, Ragged>(right, k);
+        UNROLL for (int s = 0; s < 2; ++s) {
+            load_left<Upwards, Masked, Ragged>(own_rows, k, s, limit);
+            load_right<Upwards, Ragged>(right, k, s, limit);
+        }
         multiply(own_rows, right);
     }
-    // Less A's columns times B's rows k, from `begin` on before `end`, which may be the matrix's.
+    // Less A's columns times B's rows k from `begin` on before `end`.
     template <bool Upwards, bool Masked>
     __device__ void subtract(int begin, int end) {
         if (Upwards) {
@@ -114,7 +109,7 @@ struct Tile {
             int k = end;
             if (end % STEP != 0 && begin < end) {
                 k -= end % STEP;
-                subtract_step<false, Masked, true>(k);
+                subtract_step<false, Masked, true>(k, end);
             }
 #pragma unroll 2
             for (; k > begin; k -= STEP) subtract_step<false, Masked, false>(k - STEP);
@@ -123,9 +118,7 @@ struct Tile {
     // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`.
     template <bool Upwards, bool Masked, int Ahead>
     __device__ void begin_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) const {
-        const int steps = (end - begin + STEP - 1) / STEP;
-        UNROLL for (int s = 0; s < Ahead; ++s)
-            if (s < steps) load_left<Upwards, Masked, !Upwards && RAGGED>(own_rows[s], step_at<Upwards>(s, begin, steps));
+        UNROLL for (int s = 0; s < Ahead; ++s) load_streamed<Upwards, Masked>(own_rows[s], s, begin, end);
     }
     template <bool Upwards, bool Masked, int Ahead>
     __device__ void subtract_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) {
@@ -135,15 +128,21 @@ struct Tile {
             UNROLL for (int s = 0; s < Ahead; ++s) {
                 if (done + s >= steps) break;
                 Real right[Tiles][2];
-                load_right<Upwards, !Upwards && RAGGED>(right, step_at<Upwards>(done + s, begin, steps));
+                const int k = k_of<Upwards>(done + s, begin, end);
+                UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards, !Upwards && RAGGED>(right, k, half, end);
                 multiply(own_rows[s], right);
-                const int next = done + s + Ahead;
-                if (next < steps) load_left<Upwards, Masked, !Upwards && RAGGED>(own_rows[s], step_at<Upwards>(next, begin, steps));
+                load_streamed<Upwards, Masked>(own_rows[s], done + s + Ahead, begin, end);
             }
     }
+    // A's columns of a step, if there is one.
+    template <bool Upwards, bool Masked>
+    __device__ void load_streamed(Real (&x)[Groups][2], int step, int begin, int end) const {
+        if (begin + step * STEP < end)
+            UNROLL for (int half = 0; half < 2; ++half) load_left<Upwards, Masked, !Upwards && RAGGED>(x, k_of<Upwards>(step, begin, end), half, end);
+    }
     template <bool Upwards>
-    static __device__ int step_at(int step, int begin, int steps) {
-        return begin + (Upwards ? step : steps - 1 - step) * STEP;
+    static __device__ int k_of(int step, int begin, int end) {
+        return begin + (Upwards ? step : (end - begin - 1) / STEP - step) * STEP;
     }
     static constexpr bool RAGGED = ORDER == 0 || ORDER % STEP != 0;
 };
@@ -155,7 +154,7 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
     for (int j = begin; j < end; j += TILES * STEP)
         for (int i = top; i < order; i += 32) {
             Tile<4, TILES> tile(a, left, i, j, end, order, lane);
-            tile.load(a, [&](int row, int column) { return row < order && column < end; });
+            tile.load(tile.a, [&](int row, int column) { return row < order && column < end; });
             tile.template subtract<true, false>(k, k + NB);
             tile.store([&](int row, int column) { return row < order && column < end; });
         }

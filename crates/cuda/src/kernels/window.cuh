@@ -12,20 +12,21 @@ constexpr int SHARE = WINDOW <= 8 * CREW_WARPS ? 8 : WINDOW <= 16 * CREW_WARPS ?
 __device__ inline int last_block(int window, int end) { return (end - 1 - window) / NB; }
 
 // Begins to copy columns `window` .. `end`, each row to where it stands.
-__device__ inline void fetch_window(const Chip& chip, Input in, int window, int end, int order, int tid) {
+__device__ inline void fetch_window(const Chip& chip, Input in, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
     UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
         const int i = tid + r * CREW;
-        if (i >= order) continue;
+        if (i >= n) continue;
         const int to = chip.place_of(i, WINDOW / NB - 1);
 #pragma unroll 4
-        for (int j = window; j < end; ++j) copy_async(a.at(to, j), in.at(i, j));
+        for (int j = window; j < min(end, n); ++j) copy_async(a.at(to, j), in.at(i, j));
     }
     commit_copies();
+    fill_beyond(a, window, end, n, order, tid);
 }
 
 // Columns `window` .. `end` take the part of all that is on their left.
-__device__ inline void catch_up(const Chip& chip, Output out, int window, int end, int order, int tid) {
+__device__ inline void catch_up(const Chip& chip, Output out, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
     const int warp = tid / LANES, lane = tid % LANES;
     const auto panel_at = [&](int k) { return Resident{chip.panels.at(0, k / NB % 2 * NB - k), chip.panels.stride}; };
@@ -33,7 +34,7 @@ __device__ inline void catch_up(const Chip& chip, Output out, int window, int en
         const Resident left = panel_at(k);
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             const int i = tid + r * CREW;
-            if (i < k || i >= order) continue;
+            if (i < k || i >= n) continue;
             const int to = chip.place_of(chip.past_origin(i, k / WINDOW), WINDOW / NB - 1);
             UNROLL for (int c = 0; c < NB; ++c) copy_async(left.at(to, k + c), out.at(i, k + c));
         }
@@ -61,7 +62,7 @@ __device__ inline void catch_up(const Chip& chip, Output out, int window, int en
 }
 
 // Brings rows of L on the left of the last window to their places.
-__device__ inline void settle_windows(const Chip& chip, Output out, int window, int order, int tid) {
+__device__ inline void settle_windows(const Chip& chip, Output out, int window, int n, int order, int tid) {
     constexpr int AT_ONCE = OWN_ROWS * NB * sizeof(Scalar) < 256 ? 256 / (OWN_ROWS * NB * sizeof(Scalar)) : 1;  // panels: what registers hold
     const int last = last_block(window, order);
     for (int first = 0; first < window; first += AT_ONCE * NB) {
@@ -70,7 +71,7 @@ __device__ inline void settle_windows(const Chip& chip, Output out, int window, 
             UNROLL for (int p = 0; p < AT_ONCE; ++p)
                 UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
                     const int i = tid + r * CREW, k = first + p * NB;
-                    if (k >= window || i < k / WINDOW * WINDOW + WINDOW || i >= order) continue;
+                    if (k >= window || i < k / WINDOW * WINDOW + WINDOW || i >= n) continue;
                     const int to = both == 0 ? i : chip.place_of(chip.past_origin(i, k / WINDOW), last);
                     UNROLL for (int c = 0; c < NB; ++c) {
                         if (both == 0) x[p][r][c] = *out.at(i, k + c);
@@ -83,27 +84,27 @@ __device__ inline void settle_windows(const Chip& chip, Output out, int window, 
 }
 
 // All of LU. Returns whether an element is not finite.
-__device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, Shared& shared, u32* pivots, int order, int tid) {
+__device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, Shared& shared, u32* pivots, int n, int order, int tid) {
     Panels panel(order, tid % LANES);
     for (int e = tid; e < 2 * NB; e += CREW)
-        for (int pad = order; pad % Pack::LENGTH != 0; ++pad) *chip.panels.at(pad, e) = zero<Scalar>();
+        for (int i = n; i < order; ++i) *chip.panels.at(i, e) = zero<Scalar>();
     bool bad = false;
     int window = 0;
 #pragma unroll 1
     for (; window < order; window += WINDOW) {
         const int end = min(window + WINDOW, order);
         if (window == 0) {
-            begin_columns(in, chip, shared, end, order, tid, true);
+            begin_columns(in, chip, shared, end, n, order, tid, true);
         } else {
             for (int i = tid; i < order; i += CREW) chip.past_origin(i, window / WINDOW - 1) = chip.origin[i];
             crew_sync();
-            fetch_window(chip, in, window, end, order, tid);
-            catch_up(chip, out, window, end, order, tid);
+            fetch_window(chip, in, window, end, n, order, tid);
+            catch_up(chip, out, window, end, n, order, tid);
         }
-        factor_columns(panel, in, chip, shared, pivots, window, end, order, tid, true);
-        bad |= store(chip, out, window, end, order, tid);
+        factor_columns(panel, chip, shared, pivots, window, end, n, order, tid, true);
+        bad |= store(chip, out, window, min(end, n), n, tid);
     }
     crew_sync();
-    settle_windows(chip, out, window - WINDOW, order, tid);
+    settle_windows(chip, out, window - WINDOW, n, order, tid);
     return bad;
 }

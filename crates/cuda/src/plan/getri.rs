@@ -140,7 +140,8 @@ impl GetriPlan {
             block,
             resident: true,
             tensor,
-            exact: request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1,
+            // One order in eight has a kernel of its own.
+            exact: request.number_or("exact", 0..=1, usize::from(limits.exact_orders && order.is_multiple_of(8)))? == 1,
             threads,
             rows: order.next_multiple_of(WARP).div_ceil(threads).max(1),
             blocks: request.number_or("inverse-blocks", 1..=32, registers)?,

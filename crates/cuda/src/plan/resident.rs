@@ -27,7 +27,7 @@ pub struct ResidentPlan {
     pub blocks: usize,
     /// Whether products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
-    /// Whether the kernel is compiled for this order alone.
+    /// Whether the kernel is compiled for this order alone or, where there are more panels than one, for orders of so many.
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
     pub inverts: bool,
@@ -35,7 +35,8 @@ pub struct ResidentPlan {
     pub dynamic_shared_bytes: usize,
 }
 
-/// Up to which order, which panel, rows a thread, helpers, registers a thread and window are best, and whether by matrix instructions.
+/// Up to which order, which panel, rows a thread (more where the order needs them), helpers, registers a thread and window are best, and whether by matrix
+/// instructions.
 #[derive(Clone, Copy)]
 struct Tuned {
     order: usize,
@@ -72,8 +73,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(96, 8, 3, 2, 128),
         tuned(112, 8, 4, 2, 168),
         tuned(128, 8, 4, 3, 128),
-        window(32, tuned(160, 8, 5, 1, 168)),
-        window(32, tuned(256, 8, 8, 1, 255)),
+        window(32, tuned(160, 8, 1, 1, 168)),
+        window(32, tuned(256, 8, 1, 1, 255)),
     ];
     const F32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -90,15 +91,15 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 80),
         tuned(16, 16, 1, 0, 96),
-        tuned(32, 8, 1, 0, 96),
+        tuned(32, 8, 1, 0, 128),
         tensor(48, 8, 2, 0, 168),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
-        window(48, tensor(96, 8, 3, 1, 255)),
-        window(32, tensor(128, 8, 4, 1, 255)),
-        window(16, tensor(176, 8, 6, 1, 255)),
-        window(48, tensor(192, 8, 6, 3, 255)),
-        window(32, tensor(256, 8, 8, 3, 255)),
+        window(48, tensor(96, 8, 1, 1, 255)),
+        window(32, tensor(128, 8, 1, 1, 255)),
+        window(16, tensor(176, 8, 1, 1, 255)),
+        window(48, tensor(192, 8, 1, 3, 255)),
+        window(32, tensor(256, 8, 1, 3, 255)),
     ];
     const F64_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -107,6 +108,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 1, 255),
         tensor(112, 8, 4, 3, 255),
+        tensor(160, 8, 5, 7, 255),
     ];
     const C32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -115,8 +117,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(48, 8, 2, 0, 168),
         tuned(64, 8, 2, 1, 168),
         tuned(80, 8, 3, 1, 255),
-        window(32, tuned(160, 8, 5, 1, 255)),
-        window(16, tuned(192, 8, 6, 1, 255)),
+        window(32, tuned(160, 8, 1, 1, 255)),
+        window(16, tuned(192, 8, 1, 1, 255)),
     ];
     const C32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -132,7 +134,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(32, 8, 1, 0, 168),
         tensor(48, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
-        window(16, tensor(96, 8, 3, 1, 255)),
+        window(16, tensor(96, 8, 1, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] =
         &[tuned(4, 4, 1, 0, 80), tuned(16, 4, 1, 0, 96), tuned(32, 4, 1, 0, 112), tensor(64, 8, 2, 1, 255)];
@@ -160,6 +162,11 @@ pub(super) const RECEIPT: Receipt = Receipt::new(
 /// The last order of a table.
 fn last(scalar: ScalarKind, inverts: bool) -> usize {
     table(scalar, inverts).last().map_or(0, |row| row.order)
+}
+
+/// The order of a matrix on chip, where it has whole panels; what is beyond it is the identity.
+fn order_on_chip(order: usize, panel: usize) -> usize {
+    order.next_multiple_of(panel).max(panel)
 }
 
 impl ResidentPlan {
@@ -211,20 +218,22 @@ impl ResidentPlan {
         let table = table(scalar, inverts);
         let own = table.iter().find(|row| order <= row.order).or(table.last()).copied();
         let own = own.unwrap_or(tuned(order, 8, 1, 0, 128));
-        let needed = order.div_ceil(WARP).max(1);
-        let rows = request.number_or("rows", 1..=8, own.rows.max(needed))?;
-        if rows < needed {
-            return Err(format!(
-                "{WARP} threads of {rows} rows cannot hold a panel of order {order}: {needed} rows are needed"
-            ));
-        }
-        let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
-        let threads = if helpers > 0 { WARP } else { order.div_ceil(rows).next_power_of_two() };
         let pack = 16 / scalar_bytes(scalar);
         let panel = request.number_or("panel", 2..=64, own.panel.min(order.next_multiple_of(pack)).max(pack).max(2))?;
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
+        let on_chip = order_on_chip(order, panel);
+        let needed = on_chip.div_ceil(WARP);
+        let rows = request.number_or("rows", 1..=MOST_ORDER / WARP, own.rows.max(needed))?;
+        if rows < needed || on_chip > MOST_ORDER {
+            return Err(format!(
+                "{WARP} threads of {rows} rows cannot hold a panel of order {on_chip}: {needed} rows are needed, of at most {}",
+                MOST_ORDER / WARP
+            ));
+        }
+        let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
+        let threads = if helpers > 0 { WARP } else { on_chip.div_ceil(rows).next_power_of_two() };
         let can = threads == WARP && tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor =
             request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
@@ -311,8 +320,14 @@ impl ResidentPlan {
         self.threads + self.helpers * WARP
     }
 
+    /// What a kernel compiled for the order knows of it: all, or how many panels there are.
+    pub(crate) fn order_class(&self, order: usize) -> usize {
+        if order <= self.panel { order } else { order_on_chip(order, self.panel) }
+    }
+
     /// What depends on the order: `Chip` of `resident.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        let order = order_on_chip(order, self.panel);
         let bytes = scalar_bytes(scalar);
         let (columns, done, beside) = match self.window {
             0 => (order, 0, 0),

@@ -100,7 +100,7 @@ fn resident_specification(
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
-        .define("BATCHLA_ORDER", if plan.exact { order } else { 0 })
+        .define("BATCHLA_ORDER", if plan.exact { plan.order_class(order) } else { 0 })
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }
