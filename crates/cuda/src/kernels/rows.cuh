@@ -103,7 +103,7 @@ struct Rows {
         for_each([](Scalar& x, int i, int j) { x = i == j ? one<Scalar>() : zero<Scalar>(); });
         ready();
         const int top = tid / LANES * LANES;  // whole warps below a block have nothing to do
-        if (top < first) subtract_above(top / NB * NB);
+        if (top < first) subtract_above(STREAMED ? top : top / NB * NB);
         crew_sync();
     }
     template <class M, class F>

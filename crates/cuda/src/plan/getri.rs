@@ -35,7 +35,7 @@ pub struct GetriPlan {
     pub resident: bool,
     /// Whether these products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
-    /// Whether that kernel is compiled for this order alone.
+    /// Whether that kernel is compiled for this order alone; otherwise one serves all.
     pub exact: bool,
     /// Threads of a block, at most.
     pub threads: usize,
@@ -116,8 +116,8 @@ impl GetriPlan {
                 "windows are for inversions of orders up to {MOST_ORDER} with delayed correction, in one launch"
             ));
         }
-        let can = step.is_some() && asked.is_none_or(|window| step.is_some_and(|step| window.is_multiple_of(step)));
-        let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1 && can;
+        let can = step.is_some_and(|step| asked.is_none_or(|window| window.is_multiple_of(step)));
+        let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1;
         let (window, rows, registers) = windows(scalar, order, tensor);
         let own = if family.resident { window } else { 0 };
         let block = asked.unwrap_or(own);
@@ -128,6 +128,11 @@ impl GetriPlan {
         if !block.is_multiple_of(pack) {
             return Err(format!("windows of {block} columns are no whole {pack}, which 16 bytes hold"));
         }
+        if tensor && !can {
+            return Err(format!(
+                "matrix instructions need doubles and windows of whole steps; not {scalar}, {block} columns"
+            ));
+        }
         let most = limits.threads_per_block as usize;
         let rows = request.number_or("inverse-rows", 1..=8, rows)?;
         let threads = order.div_ceil(rows).next_multiple_of(WARP).clamp(WARP, most);
@@ -135,7 +140,7 @@ impl GetriPlan {
         if !threads.is_multiple_of(WARP) {
             return Err(format!("{threads} threads are no whole warps"));
         }
-        let registers = resident_blocks(threads, registers, limits);
+        let blocks = resident_blocks(threads, registers, limits);
         let plan = Self {
             block,
             resident: true,
@@ -144,7 +149,7 @@ impl GetriPlan {
             exact: request.number_or("exact", 0..=1, usize::from(limits.exact_orders && order.is_multiple_of(8)))? == 1,
             threads,
             rows: order.next_multiple_of(WARP).div_ceil(threads).max(1),
-            blocks: request.number_or("inverse-blocks", 1..=32, registers)?,
+            blocks: request.number_or("inverse-blocks", 1..=32, blocks)?,
             correction: Correction::Delayed,
             resources: Resources::Static,
             direct: !problem.out().is_row_major(),

@@ -153,7 +153,7 @@ fn getri_resident_specification(
     specification(kernels::GETRI_RESIDENT, "getri_resident", scalar)
         .define("BATCHLA_NB", plan.block)
         .define("BATCHLA_THREADS", WARP)
-        .define("BATCHLA_ROWS", (plan.threads * plan.rows / WARP).min(order.div_ceil(WARP)).max(1))
+        .define("BATCHLA_ROWS", order.div_ceil(WARP).max(1))
         .define("BATCHLA_WINDOW", plan.block)
         .define("BATCHLA_INVERTS", 0)
         .define("BATCHLA_HELPERS", plan.threads / WARP - 1)

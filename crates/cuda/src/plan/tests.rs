@@ -139,7 +139,7 @@ fn an_inversion_asked_for_a_window_takes_it_for_its_lu() {
 
 #[test]
 fn an_inversion_whose_lu_is_on_chip_goes_by_windows_of_its_own() {
-    let problem = |source| problem(ScalarKind::F64, Operation::Invert, source, 128, 1);
+    let problem = |source| problem(ScalarKind::F64, Operation::Invert, source, 192, 1);
     let kernels = |source, plan| {
         let problem = problem(source);
         let plan = choose(&problem, plan, "sm_90").unwrap();
@@ -157,6 +157,7 @@ fn an_inversion_whose_lu_is_on_chip_goes_by_windows_of_its_own() {
         ("timely:inverse-window=16", "delayed correction"),
         ("resident:inverse-window=15", "no whole 2"),
         ("resident:inverse-window=16,inverse-threads=33", "no whole warps"),
+        ("resident:inverse-window=12,tensor=1", "whole steps"),
         ("resident:inverse-window=65", "not between 0 and 64"),
     ] {
         let error = choose(&problem(SourceKind::Matrix), Some(bad), "sm_90").unwrap_err().to_string();
