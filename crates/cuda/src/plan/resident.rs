@@ -151,7 +151,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
 }
 
 /// Rows that one warp can hold, and a byte can count.
-const MOST_ORDER: usize = 256;
+pub(super) const MOST_ORDER: usize = 256;
 
 pub(super) const RECEIPT: Receipt = Receipt::new(
     "NVIDIA H200",
