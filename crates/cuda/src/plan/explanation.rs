@@ -3,7 +3,7 @@
 use batchla_core::{Chosen, Error, Explanation, Numbers, Occupancy, Operation, Options, Plan, Problem};
 use batchla_core::{Rejection, SourceKind, Step};
 
-use super::resident::RECEIPT;
+use super::resident::{MOST_ORDER, RECEIPT};
 use super::{
     Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request,
     ResidentPlan, Resources, Search, WARP,
@@ -162,8 +162,12 @@ impl Family {
             Ok(None) if problem.source() == SourceKind::Factors => {
                 "what starts from factors does not stay on chip".to_owned()
             }
+            Ok(None) if problem.order() > MOST_ORDER => {
+                format!("one warp holds panels of at most {MOST_ORDER} rows")
+            }
             Ok(None) => format!(
-                "a matrix takes {} bytes, and what goes with it; {} has {} bytes of shared memory a block",
+                "a matrix takes {} bytes, and the narrowest window of it and what goes with it more than there is room for: {} has {} bytes of shared \
+                 memory a block",
                 problem.order() * problem.order() * problem.scalar().bytes(),
                 limits.name,
                 limits.shared_bytes_per_block
