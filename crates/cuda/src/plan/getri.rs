@@ -178,7 +178,7 @@ impl GetriPlan {
 
     /// The block that the kernel is compiled for; one kernel serves the orders of a class.
     pub(crate) fn thread_class(&self) -> usize {
-        thread_class(self.threads)
+        if self.resident { self.threads } else { thread_class(self.threads) }
     }
 
     /// Blocks of columns.
