@@ -9,13 +9,14 @@ use batchla_core::{Backend, Complex, Error, Scalar, ScalarKind};
 use batchla_cuda::Cuda;
 
 use crate::cublas::{Cublas, MATINV_ORDER};
-use crate::figure::{Contestant, Figure, Routine};
+use crate::figure::{Contestant, Figure, Routine, Shows};
 use crate::measure::{Arena, Timing};
 use crate::page::{Page, Receipt, text};
 use crate::plot::draw;
 use crate::python::Python;
 use crate::record::{Table, default_folder, write};
 use crate::results::{Results, Row};
+use crate::roof::device_copy;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -53,6 +54,8 @@ struct Run<'a> {
     gpu: Cuda,
     cublas: Option<Cublas>,
     magma: Option<Python>,
+    /// Bytes a second, read and written, of a copy on the device.
+    copy: f64,
     start: Instant,
     known: HashMap<Key, Option<Timing>>,
     results: Results,
@@ -79,7 +82,8 @@ impl Campaign {
             self.magma.as_deref().and_then(|python| Python::magma(python).map_err(|note| notes.push(note)).ok());
         let cublas_version = cublas.as_ref().map_or("none", Cublas::version).to_owned();
         let magma_version = magma.as_ref().map_or("none", Python::version).to_owned();
-        let receipt = Receipt::of(gpu.device(), &cublas_version, &magma_version, self);
+        let copy = device_copy(&gpu)?;
+        let receipt = Receipt::of(gpu.device(), &cublas_version, &magma_version, copy, self);
         progress(&format!(
             "{}; cuBLAS {cublas_version}; MAGMA: {magma_version}; to {}",
             gpu.device(),
@@ -87,7 +91,7 @@ impl Campaign {
         ));
         notes.iter().for_each(|note| progress(note));
         let (known, results) = Default::default();
-        let mut run = Run { campaign: self, gpu, cublas, magma, start, known, results, notes, table, progress };
+        let mut run = Run { campaign: self, gpu, cublas, magma, copy, start, known, results, notes, table, progress };
         for figure in &self.figures {
             run.figure(figure)?;
             // After each, so that an interrupted run has drawings too.
@@ -153,12 +157,17 @@ impl Run<'_> {
                     let bases = series.base.iter().filter(|label| **label != series.label);
                     let bases = bases.filter_map(|label| self.results.best(figure.name, T::KIND, label, order));
                     let base = bases.map(|row| row.timing.gflops).max_by(f64::total_cmp);
-                    let speedup = base.map(|base| timing.gflops / base);
+                    let batch = self.campaign.batch_of(order);
+                    // Each matrix read and written once.
+                    let bytes = 2.0 * (batch * order * order * T::KIND.bytes()) as f64;
+                    let share = bytes / self.copy * 1e3 / timing.median_ms;
+                    let speedup =
+                        if figure.shows == Shows::Share { Some(share) } else { base.map(|base| timing.gflops / base) };
                     let row = Row {
                         figure: figure.name,
                         scalar: T::KIND,
                         order,
-                        batch: self.campaign.batch_of(order),
+                        batch,
                         series: series.label.clone(),
                         contestant: contestant.name(figure.routine),
                         timing,

@@ -6,13 +6,22 @@ use crate::paper::contest;
 /// Orders from the smallest to beyond the paper's.
 pub const ORDERS: [usize; 18] = [2, 4, 8, 12, 16, 24, 32, 33, 48, 64, 80, 96, 128, 160, 190, 256, 384, 512];
 
-/// The planner's choice beside cuBLAS and MAGMA: LU, then inversion.
-pub fn beside_peers() -> [Figure; 2] {
-    [("lu", Routine::Lu, "LU"), ("inverse", Routine::Inverse, "Inversion")].map(|(name, routine, title)| Figure {
+/// The planner's choice beside cuBLAS and MAGMA: LU, then inversion, each in operations a second and as a share of the roofline.
+pub fn beside_peers() -> [Figure; 4] {
+    [
+        ("lu", Routine::Lu, "LU", Shows::Speed),
+        ("lu-roofline", Routine::Lu, "LU", Shows::Share),
+        ("inverse", Routine::Inverse, "Inversion", Shows::Speed),
+        ("inverse-roofline", Routine::Inverse, "Inversion", Shows::Share),
+    ]
+    .map(|(name, routine, title, shows)| Figure {
         name,
-        title: format!("{title} beside cuBLAS and MAGMA"),
+        title: format!(
+            "{title} beside cuBLAS and MAGMA{}",
+            if shows == Shows::Share { ": share of the roofline" } else { "" }
+        ),
         routine,
-        shows: Shows::Speed,
+        shows,
         series: contest(routine, &["cuBLAS", "matinv", "MAGMA"], ""),
         claims: Vec::new(),
         source: "",

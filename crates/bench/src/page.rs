@@ -52,7 +52,7 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    pub(crate) fn of(device: &Device, cublas: &str, magma: &str, campaign: &Campaign) -> Self {
+    pub(crate) fn of(device: &Device, cublas: &str, magma: &str, copy: f64, campaign: &Campaign) -> Self {
         let version = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
         let driver = version.lines().next().map_or("unknown", str::trim).to_owned();
         let compiler = device.compiler().unwrap_or_else(|error| error.to_string());
@@ -62,6 +62,13 @@ impl Receipt {
             ("compiler", compiler),
             ("cuBLAS", cublas.to_owned()),
             ("MAGMA", magma.to_owned()),
+            (
+                "roofline",
+                format!(
+                    "each matrix read and written once, at {:.0} GB/s, the speed of a copy on the device",
+                    copy / 1e9
+                ),
+            ),
             ("date", today()),
             ("command", format!("`{}`", campaign.command)),
         ];

@@ -1,8 +1,9 @@
-//! What a CPU allows: its fastest matrix product, and its fastest copy (Williams, Waterman, Patterson 2009).
+//! What a machine allows: a CPU's fastest matrix product, and the fastest copy of either (Williams, Waterman, Patterson 2009).
 
 use std::time::Instant;
 
-use batchla_core::{Error, ErrorKind};
+use batchla_core::{Backend, Error, ErrorKind};
+use batchla_cuda::{Cuda, DeviceMemory};
 use faer::linalg::matmul::matmul;
 use faer::traits::ComplexField;
 use faer::{Accum, Mat, Par};
@@ -13,6 +14,8 @@ use rayon::slice::{ParallelSlice, ParallelSliceMut};
 const ORDER: usize = 1024;
 /// Numbers of an array that is copied: beyond the caches.
 const LENGTH: usize = 1 << 24;
+/// Words of such an array on a GPU.
+const DEVICE_LENGTH: usize = 1 << 27;
 /// The fastest of so many counts.
 const TRIALS: usize = 5;
 
@@ -51,6 +54,22 @@ pub(crate) fn peak<T: ComplexField>(one: T, each: f64) -> f64 {
     let (a, mut c) = (Mat::<T>::from_fn(ORDER, ORDER, |_, _| one.clone()), Mat::<T>::zeros(ORDER, ORDER));
     let seconds = fastest(|| matmul(c.as_mut(), Accum::Replace, a.as_ref(), a.as_ref(), one.clone(), Par::rayon(0)));
     each * (ORDER * ORDER * ORDER) as f64 / seconds / 1e9
+}
+
+/// Bytes that a GPU reads and writes a second: the fastest of a few copies on the device.
+pub(crate) fn device_copy(gpu: &Cuda) -> Result<f64, Error> {
+    let words = DEVICE_LENGTH.min(usize::try_from(gpu.device().limits().memory_bytes / 64).unwrap_or(DEVICE_LENGTH));
+    let (from, mut to) = (gpu.allocate::<u32>(words)?, gpu.allocate::<u32>(words)?);
+    let mut fastest = f64::INFINITY;
+    for _ in 0..5 {
+        let start = gpu.stream().record()?;
+        DeviceMemory::copy(from.slice(), to.slice_mut())?;
+        fastest = fastest.min(f64::from(gpu.stream().record()?.elapsed_ms(&start)?));
+    }
+    if fastest > 0.0 {
+        return Ok((8 * words) as f64 / fastest * 1e3);
+    }
+    Err(Error::new(ErrorKind::Device, "measure", "a copy on the device took no time").advise("run `batchla devices`"))
 }
 
 fn fastest(mut run: impl FnMut()) -> f64 {

@@ -22,7 +22,7 @@ fn explained(bench: &Bench, words: &[&str]) -> Value {
 fn a_plan_tells_what_runs_where_its_numbers_are_from_and_why_no_other() {
     let bench = Bench::new();
     for (words, name) in
-        [(&["f64", "128", "--op", "invert"][..], "left-looking"), (&["f64", "16", "--op", "invert"], "resident")]
+        [(&["f64", "300", "--op", "invert"][..], "left-looking"), (&["f64", "16", "--op", "invert"], "resident")]
     {
         let value = explained(&bench, &[words, &["--gpu", "sm_90"]].concat());
         assert_eq!(value["name"], name);

@@ -3,19 +3,18 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use batchla_core::{Backend, Error, ErrorKind, Operation, Scalar};
-use batchla_cuda::{Cuda, DeviceMemory, TunedLayout};
+use batchla_core::{Backend, Error, Operation, Scalar};
+use batchla_cuda::{Cuda, TunedLayout};
 
 use super::times::Clock;
 use crate::figure::{Contestant, Routine};
 use crate::measure::Arena;
+use crate::roof::device_copy;
 
 /// Repetitions of a measurement, of which the median counts.
 const REPETITIONS: usize = 3;
 /// The part of the device's memory that a batch, its copy and its result take at most: one part in so many.
 const SHARE: u64 = 8;
-/// Words of a copy whose speed is the roof.
-const COPIED: usize = 1 << 27;
 
 /// Plans timed on a GPU.
 pub(crate) struct GpuClock<T: Scalar> {
@@ -32,7 +31,7 @@ pub(crate) struct GpuClock<T: Scalar> {
 impl<T: Scalar> GpuClock<T> {
     pub(crate) fn new(gpu: &Cuda, operation: Operation, layout: TunedLayout, batch: usize) -> Result<Self, Error> {
         let routine = if operation == Operation::Factorize { Routine::Lu } else { Routine::Inverse };
-        let (gpu, start, copy) = (gpu.clone(), Instant::now(), copy_speed(gpu)?);
+        let (gpu, start, copy) = (gpu.clone(), Instant::now(), device_copy(gpu)?);
         Ok(Self { gpu, routine, layout, batch, start, arena: None, copy })
     }
 
@@ -97,20 +96,4 @@ impl<T: Scalar> Clock for GpuClock<T> {
     fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
-}
-
-/// The fastest of a few copies on the device.
-fn copy_speed(gpu: &Cuda) -> Result<f64, Error> {
-    let words = COPIED.min(usize::try_from(gpu.device().limits().memory_bytes / 64).unwrap_or(COPIED));
-    let (from, mut to) = (gpu.allocate::<u32>(words)?, gpu.allocate::<u32>(words)?);
-    let mut fastest = f64::INFINITY;
-    for _ in 0..5 {
-        let start = gpu.stream().record()?;
-        DeviceMemory::copy(from.slice(), to.slice_mut())?;
-        fastest = fastest.min(f64::from(gpu.stream().record()?.elapsed_ms(&start)?));
-    }
-    if fastest > 0.0 {
-        return Ok((8 * words) as f64 / fastest * 1e3);
-    }
-    Err(Error::new(ErrorKind::Device, "tune", "a copy on the device took no time").advise("run `batchla devices`"))
 }
