@@ -266,3 +266,15 @@ pub(crate) fn fits(layout: &BatchLayout, len: usize) -> Result<(), Error> {
     )
     .advise("pass memory of at least that many elements"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vec_that_became_a_batch_comes_back_with_its_gaps() {
+        let layout = BatchLayout::column_major(1, 2, 2).unwrap();
+        let batch = Batch::from_vec(vec![1.0, 2.0, 3.0, 4.0, 5.0], layout).unwrap();
+        assert_eq!(batch.into_vec(), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    }
+}

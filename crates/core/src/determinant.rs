@@ -185,6 +185,8 @@ mod tests {
         let i = Complex::new(0.0f32, 2.0);
         let d = Determinant::from_factors(Outcome::Regular, |_| i, &[0, 1]);
         assert!((d.value() - Complex::new(-4.0, 0.0)).norm() < 1e-5);
+        let d = Determinant::from_factors(Outcome::Regular, |k| [i, Complex::new(1.0, 1.0)][k], &[0, 1]);
+        assert!((d.value() - Complex::new(-2.0, 2.0)).norm() < 1e-5);
     }
 
     #[test]
