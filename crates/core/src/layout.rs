@@ -291,6 +291,31 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_layout_tells_whether_it_has_gaps_and_which_neighbours_are_close() {
+        let columns = BatchLayout::column_major(3, 4, 5).unwrap();
+        let rows = BatchLayout::row_major(3, 4, 5).unwrap();
+        let apart = columns.clone().with_group_stride(23).unwrap();
+        assert!(columns.is_dense() && columns.is_plain() && !columns.is_row_major());
+        assert!(rows.is_dense() && !rows.is_plain() && rows.is_row_major());
+        assert!(!apart.is_dense() && !apart.is_plain() && !apart.is_row_major());
+        assert_eq!(apart.strides().group, 23);
+        // Of one row, or of one column, neighbours are close in both.
+        assert!(!BatchLayout::column_major(2, 1, 4).unwrap().is_row_major());
+        let spread = Strides { lanes: 1, group: 8, row: 2, col: 1 };
+        assert!(!BatchLayout::new(2, 4, 1, spread).unwrap().is_row_major());
+    }
+
+    #[test]
+    fn right_hand_sides_lie_as_their_matrices() {
+        let of = |a: BatchLayout| a.packed_with_cols(2).unwrap();
+        let (interleaved, rows, columns) =
+            (BatchLayout::interleaved(8, 3, 3, 4), BatchLayout::row_major(8, 3, 3), BatchLayout::column_major(8, 3, 3));
+        assert_eq!(of(interleaved.unwrap()), BatchLayout::interleaved(8, 3, 2, 4).unwrap());
+        assert_eq!(of(rows.unwrap()), BatchLayout::row_major(8, 3, 2).unwrap());
+        assert_eq!(of(columns.unwrap()), BatchLayout::column_major(8, 3, 2).unwrap());
+    }
+
     fn strides(lanes: usize, group: usize, row: usize, col: usize) -> Strides {
         Strides { lanes, group, row, col }
     }

@@ -181,6 +181,20 @@ mod tests {
     use crate::layout::Strides;
 
     #[test]
+    fn no_element_lies_beyond_a_matrix_and_gaps_are_no_slice() {
+        let layout = BatchLayout::column_major(1, 2, 3).unwrap();
+        let batch = Batch::from_vec(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], layout.clone()).unwrap();
+        let view = batch.view();
+        assert_eq!(
+            [view.get(0, 1, 2), view.get(0, 2, 0), view.get(0, 0, 3), view.get(1, 0, 0)],
+            [Some(6.0), None, None, None]
+        );
+        assert_eq!(view.dense_slice(), Some(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0][..]));
+        let apart = BatchLayout::column_major(2, 2, 1).unwrap().with_group_stride(3).unwrap();
+        assert_eq!(Batch::from_vec(vec![0.0; 6], apart).unwrap().view().dense_slice(), None);
+    }
+
+    #[test]
     fn splitting_hands_every_matrix_out_once() {
         let layout = BatchLayout::interleaved(5, 2, 2, 2).unwrap();
         let mut batch = Batch::<f32>::zeros(layout).unwrap();
