@@ -295,7 +295,7 @@ mod tests {
     fn a_layout_tells_whether_it_has_gaps_and_which_neighbours_are_close() {
         let columns = BatchLayout::column_major(3, 4, 5).unwrap();
         let rows = BatchLayout::row_major(3, 4, 5).unwrap();
-        let apart = columns.clone().with_group_stride(23).unwrap();
+        let apart = columns.with_group_stride(23).unwrap();
         assert!(columns.is_dense() && columns.is_plain() && !columns.is_row_major());
         assert!(rows.is_dense() && !rows.is_plain() && rows.is_row_major());
         assert!(!apart.is_dense() && !apart.is_plain() && !apart.is_row_major());

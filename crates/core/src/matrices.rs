@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn no_element_lies_beyond_a_matrix_and_gaps_are_no_slice() {
         let layout = BatchLayout::column_major(1, 2, 3).unwrap();
-        let batch = Batch::from_vec(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], layout.clone()).unwrap();
+        let batch = Batch::from_vec(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], layout).unwrap();
         let view = batch.view();
         assert_eq!(
             [view.get(0, 1, 2), view.get(0, 2, 0), view.get(0, 0, 3), view.get(1, 0, 0)],
