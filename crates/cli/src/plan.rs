@@ -95,8 +95,9 @@ Exit code:
   0  there is a plan
   1  there is none, or not the one asked for; the reason is told";
 
+/// An operation, as commands about plans are asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
+pub(crate) enum What {
     Factorize,
     Invert,
     Solve,

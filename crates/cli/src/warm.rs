@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::bench::{at_least_one, scalar};
+use crate::plan::What;
 use crate::print;
 
 /// Compile the GPU kernels of some problems now, all cores at once, so that nobody waits for them later.
@@ -60,14 +61,6 @@ Examples:
 Exit code:
   0  all kernels are ready
   1  there is no GPU or no compiler, or a kernel does not compile";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
-    Factorize,
-    Invert,
-    Solve,
-    Determinant,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Layout {

@@ -12,23 +12,8 @@ use proptest::prelude::*;
 fn names() -> impl Strategy<Value = String> {
     let family =
         prop_oneof![8 => prop::sample::select(CudaPlan::NAMES.to_vec()).prop_map(str::to_owned), 1 => ".{0,12}"];
-    let keys = [
-        "panel",
-        "ahead",
-        "stages",
-        "width",
-        "together",
-        "rows",
-        "threads",
-        "teams",
-        "blocks",
-        "registers",
-        "inverse-block",
-        "inverse-rows",
-        "inverse-threads",
-        "inverse-blocks",
-    ];
-    let key = prop_oneof![12 => prop::sample::select(keys.to_vec()).prop_map(str::to_owned), 1 => "[a-z-]{0,9}"];
+    let key =
+        prop_oneof![12 => prop::sample::select(CudaPlan::NUMBERS.to_vec()).prop_map(str::to_owned), 1 => "[a-z-]{0,9}"];
     let value = prop_oneof![
         8 => (0..40usize).prop_map(|x| x.to_string()),
         4 => (0..12u32).prop_map(|x| (1usize << x).to_string()),

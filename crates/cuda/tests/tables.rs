@@ -14,28 +14,9 @@ fn architecture() -> impl Strategy<Value = Limits> {
 
 /// Names that are nearly right: families and numbers that exist, and some that do not.
 fn name() -> impl Strategy<Value = String> {
-    let keys = [
-        "panel",
-        "ahead",
-        "stages",
-        "width",
-        "together",
-        "rows",
-        "threads",
-        "teams",
-        "blocks",
-        "registers",
-        "inverse-block",
-        "inverse-rows",
-        "inverse-threads",
-        "inverse-blocks",
-        "helpers",
-        "tensor",
-        "exact",
-        "abacus",
-    ];
     let value = prop_oneof![0usize..300, Just(1024), Just(usize::MAX)];
-    let number = (0..keys.len(), value).prop_map(move |(key, value)| format!("{}={value}", keys[key]));
+    let number = (0..=CudaPlan::NUMBERS.len(), value)
+        .prop_map(move |(key, value)| format!("{}={value}", CudaPlan::NUMBERS.get(key).unwrap_or(&"abacus")));
     let family = (0..CudaPlan::NAMES.len()).prop_map(|i| CudaPlan::NAMES[i]);
     let numbered = (family, prop::collection::vec(number, 0..5))
         .prop_map(|(family, numbers)| format!("{family}:{}", numbers.join(",")));

@@ -158,7 +158,9 @@ impl Family {
             _ if self.name == CudaPlan::own(problem, limits).name => {
                 "the planner's own choice, but another was asked for by name".to_owned()
             }
-            _ if !self.resident => measured(format!("slower up to order {last}, where matrices are worked on on chip")),
+            _ if !self.resident => {
+                measured(format!("slower up to order {last}, where matrices, or windows of them, are on chip"))
+            }
             Ok(None) if problem.source() == SourceKind::Factors => {
                 "what starts from factors does not stay on chip".to_owned()
             }

@@ -16,6 +16,7 @@ use batchla_core::{Chosen, Error, Operation, Options, Plan, Problem, Rejection, 
 pub use self::getrf::{GetrfPlan, Interchange, Looking, Search, Steps};
 pub use self::getri::{Correction, GetriPlan, Resources};
 pub use self::getrs::GetrsPlan;
+use self::request::KEYS;
 pub(crate) use self::request::Request;
 pub use self::resident::ResidentPlan;
 pub use self::space::{Axis, Space};
@@ -140,6 +141,9 @@ impl CudaPlan {
         }
         names
     };
+
+    /// The numbers that a name may bring along, as `panel=16`.
+    pub const NUMBERS: [&str; KEYS.len()] = KEYS;
 
     /// The plan for a problem on a GPU with such limits: the planner's own, or the one named in `options`.
     ///

@@ -10,7 +10,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-const KEYS: [&str; 18] = [
+pub(super) const KEYS: [&str; 18] = [
     "panel",
     "ahead",
     "stages",

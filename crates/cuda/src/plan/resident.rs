@@ -277,6 +277,8 @@ impl ResidentPlan {
         let Some(window) = [whole].into_iter().chain(narrower).find(|&window| fits(&by_windows(window))) else {
             return Ok(None);
         };
+        // Whole panels, also where another panel was asked for.
+        let window = if window > 0 { (window / panel).max(1) * panel } else { 0 };
         plan.window = request.number_or("window", 0..=MOST_ORDER, window)?;
         if plan.window >= order {
             plan.window = 0;

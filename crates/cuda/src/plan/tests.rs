@@ -119,6 +119,16 @@ fn a_smaller_chip_has_narrower_windows() {
 }
 
 #[test]
+fn windows_are_whole_panels_whatever_panel_is_asked_for() {
+    let problem = problem(ScalarKind::F64, Operation::Factorize, SourceKind::Matrix, 190, 1);
+    for panel in [2, 6, 8, 14, 16, 20] {
+        let plan = choose(&problem, Some(&format!("resident:panel={panel},rows=8")), "sm_90").unwrap();
+        let resident = plan.resident.unwrap();
+        assert!(resident.window > 0 && resident.window.is_multiple_of(panel), "{resident}");
+    }
+}
+
+#[test]
 fn an_inversion_asked_for_a_window_takes_it_for_its_lu() {
     let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 64, 1);
     let own = choose(&problem, None, "sm_90").unwrap();
