@@ -56,7 +56,7 @@ pub fn figure(name: &str) -> Option<Figure> {
                 "inversion",
                 Routine::Inverse,
                 Shows::Speed,
-                contest(Routine::Inverse, &["cuBLAS"], "left-looking"),
+                contest(Routine::Inverse, &["cuBLAS"], "left-looking:inverse-window=0"),
                 claims,
             )
         }
@@ -66,7 +66,7 @@ pub fn figure(name: &str) -> Option<Figure> {
                 "inversion against cuBLAS",
                 Routine::Inverse,
                 Shows::Speedup,
-                contest(Routine::Inverse, &["cuBLAS"], "left-looking"),
+                contest(Routine::Inverse, &["cuBLAS"], "left-looking:inverse-window=0"),
                 claims,
             )
         }

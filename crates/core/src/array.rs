@@ -22,8 +22,13 @@ pub struct HostArray<E: Element> {
 
 #[derive(Clone, Copy)]
 enum Owner {
-    Aligned,
-    Vec { capacity: usize },
+    /// So many bytes behind the start of what was allocated.
+    Aligned {
+        behind: usize,
+    },
+    Vec {
+        capacity: usize,
+    },
 }
 
 // SAFETY: the array owns its elements as a `Vec` does, and they are `Send + Sync`.
@@ -47,12 +52,15 @@ impl<E: Element> HostArray<E> {
             .advise("work on the batch in parts")
         };
         if len == 0 {
-            return Ok(Self { start: NonNull::dangling(), len, owner: Owner::Aligned });
+            return Ok(Self { start: NonNull::dangling(), len, owner: Owner::Aligned { behind: 0 } });
         }
-        let layout = Self::aligned_layout(len).ok_or_else(exhausted)?;
+        let layout = Self::roomy_layout(len).ok_or_else(exhausted)?;
         // SAFETY: the layout has a size above zero, since `len` is and no `Element` is zero-sized.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(exhausted)?;
-        Ok(Self { start: start.cast(), len, owner: Owner::Aligned })
+        let allocated = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(exhausted)?;
+        let behind = allocated.as_ptr().addr().wrapping_neg() % ALIGNMENT;
+        // SAFETY: the layout has `ALIGNMENT` bytes more than the elements.
+        let start = unsafe { allocated.add(behind) };
+        Ok(Self { start: start.cast(), len, owner: Owner::Aligned { behind } })
     }
 
     /// As a `Vec`: without a copy if it came from one, otherwise (memory of our own is aligned more
@@ -64,12 +72,14 @@ impl<E: Element> HostArray<E> {
                 // SAFETY: these are the parts of the `Vec` that `from` took apart, and `self` no longer drops them.
                 unsafe { Vec::from_raw_parts(this.start.as_ptr(), this.len, capacity) }
             }
-            Owner::Aligned => self.to_vec(),
+            Owner::Aligned { .. } => self.to_vec(),
         }
     }
 
-    fn aligned_layout(len: usize) -> Option<Layout> {
-        Layout::array::<E>(len).ok()?.align_to(ALIGNMENT).ok()
+    /// The elements and room to align them: the system's allocator zeroes at once, page by page, what it is to align by itself, and on first use what it is not.
+    fn roomy_layout(len: usize) -> Option<Layout> {
+        let elements = Layout::array::<E>(len).ok()?;
+        Layout::from_size_align(elements.size().checked_add(ALIGNMENT)?, elements.align()).ok()
     }
 }
 
@@ -80,13 +90,13 @@ impl<E: Element> Drop for HostArray<E> {
                 // SAFETY: the parts of the `Vec` that `from` took apart, dropped once.
                 drop(unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, capacity) });
             }
-            Owner::Aligned if self.len > 0 => {
-                if let Some(layout) = Self::aligned_layout(self.len) {
-                    // SAFETY: allocated in `zeroed` with this very layout.
-                    unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+            Owner::Aligned { behind } if self.len > 0 => {
+                if let Some(layout) = Self::roomy_layout(self.len) {
+                    // SAFETY: allocated in `zeroed` with this very layout, so many bytes before the first element.
+                    unsafe { dealloc(self.start.as_ptr().cast::<u8>().sub(behind), layout) };
                 }
             }
-            Owner::Aligned => {}
+            Owner::Aligned { .. } => {}
         }
     }
 }
@@ -135,6 +145,19 @@ mod tests {
             assert!(array.iter().all(|&x| x == 0.0) && array.len() == len);
         }
         assert!(HostArray::<u32>::zeroed(0).unwrap().is_empty());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn pages_of_a_large_array_are_not_there_before_their_first_use() {
+        let resident_pages = || -> usize {
+            let numbers = std::fs::read_to_string("/proc/self/statm").unwrap();
+            numbers.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        let before = resident_pages();
+        let array = HostArray::<f64>::zeroed(1 << 27).unwrap(); // 2^18 pages of 4 KiB
+        assert!(resident_pages() < before + (1 << 16));
+        assert!(array[1 << 26] == 0.0);
     }
 
     #[test]

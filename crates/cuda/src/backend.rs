@@ -251,7 +251,7 @@ impl CudaPrepared {
         most.extend(plan.getrs.as_ref().map(|getrs| ("getrs", getrs.shared_bytes)));
         if let Some(getri) = &plan.getri {
             let bytes = getri.shared_bytes(plan.scalar(), order, order);
-            most.extend([("trtri", bytes), ("getri", bytes)]);
+            most.extend(["trtri", "getri", "getri_resident"].map(|entry| (entry, bytes)));
         }
         for (entry, bytes) in most {
             if let Ok(kernel) = self.kernel(entry) {

@@ -62,20 +62,21 @@ macro_rules! resident {
             "operand.cuh",
             "block.cuh",
             "panel.cuh",
-            "search.cuh",
-            "getf2.cuh",
             "resident.cuh",
-            "tile.cuh",
-            "lookahead.cuh"
+            "tile.cuh"
             $(, $more)*
         )
     };
 }
 
 /// `A = P L U`, each matrix on chip, or a window of its columns.
-pub(crate) const GETRF_RESIDENT: KernelSource = resident!("getrf_resident.cu", "window.cuh");
+pub(crate) const GETRF_RESIDENT: KernelSource =
+    resident!("getrf_resident.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "window.cuh");
 /// `A⁻¹` from `A`, each matrix on chip.
-pub(crate) const GETRF_GETRI: KernelSource = resident!("getrf_getri.cu", "rows.cuh", "det.cuh");
+pub(crate) const GETRF_GETRI: KernelSource =
+    resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");
+/// `A⁻¹` from factors, a block column on chip: `getri_resident`.
+pub(crate) const GETRI_RESIDENT: KernelSource = resident!("getri_resident.cu", "rows.cuh");
 
 /// `A⁻¹` from factors: `trtri` and `getri`.
 pub(crate) const GETRI: KernelSource =

@@ -7,7 +7,7 @@ use crate::driver::DevicePointer;
 use crate::kernel::launch::{LARGEST_GRID, Launch};
 use crate::memory::DeviceMemory;
 use crate::operand::Operand;
-use crate::plan::Resources;
+use crate::plan::{GetriPlan, Resources};
 use crate::stream::Stream;
 use crate::workspace::{CudaWorkspace, Parts};
 
@@ -177,6 +177,48 @@ impl<'a> Run<'a> {
         let plan = self.prepared.cuda_plan();
         let Some(getri) = &plan.getri else { return Err(missing("getri")) };
         let (scalar, order) = (plan.scalar(), plan.order());
+        let (result, rows) = if getri.direct { (x, from.rows) } else { (unknown, DevicePointer(0)) };
+        if getri.resident {
+            let launch = self
+                .launch("getri_resident", count, getri.threads, getri.shared_bytes(scalar, order, order))?
+                .argument(from.lu)
+                .argument(unknown)
+                .argument(result)
+                .argument(rows)
+                .argument(from.status)
+                .argument(count as u64)
+                .argument(order as i32);
+            // SAFETY: the signature of `getri_resident`; as above.
+            unsafe { launch.launch(self.operation) }?;
+        } else {
+            self.getri_by_blocks(getri, from, unknown, result, rows, count)?;
+        }
+        if getri.direct {
+            return Ok(());
+        }
+        let launch = self
+            .launch("lacpy", count, 256, 0)?
+            .argument(unknown)
+            .argument(x)
+            .argument(from.rows)
+            .argument(count as u64)
+            .argument(order as i32);
+        // SAFETY: the signature of `lacpy`; as above.
+        unsafe { launch.launch(self.operation) }
+    }
+
+    /// `trtri` and `getri`: `X U = I`, then `X L = U⁻¹`.
+    fn getri_by_blocks(
+        &self,
+        getri: &GetriPlan,
+        from: &DeviceFactors,
+        unknown: Operand,
+        result: Operand,
+        rows: DevicePointer,
+        count: usize,
+    ) -> Result<(), Error> {
+        let plan = self.prepared.cuda_plan();
+        let (scalar, order) = (plan.scalar(), plan.order());
         let columns = getri.block_columns(order);
         let steps = if getri.resources == Resources::Static { 1 } else { columns.max(1) };
         let range = |step: usize| if steps == 1 { (0, columns) } else { (step, step + 1) };
@@ -198,7 +240,6 @@ impl<'a> Run<'a> {
             // SAFETY: the signature of `trtri`; as above, with the shared memory that so many lines take.
             unsafe { launch.launch(self.operation) }?;
         }
-        let (result, rows) = if getri.direct { (x, from.rows) } else { (unknown, DevicePointer(0)) };
         for step in (0..steps).rev() {
             let (begin, end) = range(step);
             let lines = order - begin * getri.block;
@@ -217,18 +258,7 @@ impl<'a> Run<'a> {
             // SAFETY: the signature of `getri`; as above.
             unsafe { launch.launch(self.operation) }?;
         }
-        if getri.direct {
-            return Ok(());
-        }
-        let launch = self
-            .launch("lacpy", count, 256, 0)?
-            .argument(unknown)
-            .argument(x)
-            .argument(from.rows)
-            .argument(count as u64)
-            .argument(order as i32);
-        // SAFETY: the signature of `lacpy`; as above.
-        unsafe { launch.launch(self.operation) }
+        Ok(())
     }
 
     /// `op(A) X = B` for some results. `one`: one factored matrix serves all. `form`: 0 `A`, 1 `Aᵀ`, 2 `Aᴴ`.

@@ -73,7 +73,7 @@ fn large_chunks_go_through_buffers_and_pinned_memory_goes_directly() {
         let large = |call: &&Call| matches!(call, Call::CopyToDevice { bytes: b, .. } if *b == bytes);
         fakes[0].calls().iter().filter(large).count()
     };
-    let (piece, chunk) = (8 << 20, 700 * order * order * 8);
+    let (piece, chunk) = (16 << 20, 700 * order * order * 8);
     assert_eq!((copies(piece), copies(chunk)), (4 * (chunk / piece), 0), "the rest of a chunk is less than a piece");
     let device = host.gpus().next().unwrap().device().clone();
     let mut pinned = PinnedArray::<f64>::zeroed(&device, layout.span()).unwrap();

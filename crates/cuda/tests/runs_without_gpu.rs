@@ -30,6 +30,7 @@ fn a_run_launches_and_does_nothing_else() -> Result<(), Error> {
     for (plan, launches) in [
         ("left-looking", vec!["lange", "getrf", "determinant", "trtri", "getri", "lange"]),
         ("resident", vec!["lange", "getrf_getri", "lange"]),
+        ("resident:inverse-window=8", vec!["lange", "getrf", "determinant", "getri_resident", "lange"]),
     ] {
         let prepared = cuda.prepare(&problem, &Options::default().with_plan(plan))?;
         let mut workspace = cuda.workspace(&prepared)?;

@@ -15,7 +15,7 @@ use batchla_testkit::Generator;
 pub enum Step {
     /// `getrf`.
     Factorize,
-    /// `permutation`, `trtri`, `getri`, and `lacpy` where the result lies rows first.
+    /// `permutation`, `trtri` and `getri` or `getri_resident`, and `lacpy` where the result lies rows first.
     Invert,
     /// `permutation`, `spread`, `getrs`, `fill_failed`.
     Solve(Transpose),

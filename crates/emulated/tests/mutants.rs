@@ -51,6 +51,9 @@ const F64: Mutant = Mutant {
     shown: Results,
 };
 
+/// An inversion with the lines of a triangle in shared memory.
+const BLOCK_COLUMNS: &str = "left-looking:inverse-window=0";
+
 const SCOPE: Scope = Scope { name: "mutants", orders: &[0, 1, 3], thorough: 3, many: None, huge: None };
 
 impl Mutant {
@@ -166,8 +169,8 @@ mutants! {
         plan: "timely", step: Step::Invert, shown: Check("race"),
     }
     lines_of_the_triangle_are_read_before_all_are_there {
-        file: "triangle.cuh", from: "zero<Scalar>();\n    __syncthreads();\n}", to: "zero<Scalar>();\n}", step: Step::Invert,
-        shown: Check("uninitialised memory"),
+        file: "triangle.cuh", from: "zero<Scalar>();\n    __syncthreads();\n}", to: "zero<Scalar>();\n}",
+        plan: BLOCK_COLUMNS, step: Step::Invert, shown: Check("uninitialised memory"),
     }
     a_sweep_goes_on_before_its_block_is_solved {
         file: "getrs.cu", from: "x[i * TILE + c] = own;\n        }\n        __syncthreads();", to: "x[i * TILE + c] = own;\n        }",
@@ -183,7 +186,7 @@ mutants! {
     }
     a_barrier_that_only_threads_with_a_row_reach {
         file: "getri.cu", from: "if (__syncthreads_or(bad)) failed", to: "if (threadIdx.x < order && __syncthreads_or(bad)) failed",
-        step: Step::Invert, shown: Check("barrier not reached by all"),
+        plan: BLOCK_COLUMNS, step: Step::Invert, shown: Check("barrier not reached by all"),
     }
 
     // Warps.
@@ -291,8 +294,39 @@ mutants! {
         file: "tile.cuh", from: "end % STEP != 0 && begin < end", to: "end % STEP != 0", order: 37, plan: "resident", step: Step::All,
         shown: Results,
     }
+    a_step_that_comes_later_is_taken_first {
+        file: "tile.cuh", from: "(Upwards ? step : (end - begin - 1) / STEP - step)", to: "step", plan: "resident:inverse-window=8", step: Step::All, shown: Results,
+    }
+    columns_that_are_on_their_way_are_those_of_another_step {
+        file: "tile.cuh", from: "done + s + Ahead, begin", to: "done + s + 1, begin", order: 70, plan: "resident:inverse-window=8",
+        step: Step::All, shown: Results,
+    }
+    packs_that_are_on_their_way_are_those_before {
+        file: "rows.cuh", from: "load_pack<Masked>(x[s], k_of(done + s + AHEAD))", to: "load_pack<Masked>(x[s], k_of(done + s))",
+        plan: "resident:inverse-window=8,tensor=0", step: Step::All, shown: Results,
+    }
+    rows_beyond_the_matrix_are_no_zeros {
+        file: "getri_resident.cu", from: "for (int i = order; i < rows; ++i)", to: "for (int i = order; i < order; ++i)", order: 41,
+        plan: "resident:inverse-window=16", step: Step::All, shown: Check("uninitialised memory"),
+    }
+    a_window_is_read_before_all_of_it_is_there {
+        file: "getri_resident.cu", from: "            crew_sync();\n            rows.copy_corner(chip.corner);\n            for", to:
+        "            rows.copy_corner(chip.corner);\n            for", plan: "resident:inverse-window=8", step: Step::All, shown: Check("uninitialised memory"),
+    }
+    the_next_window_comes_while_others_still_have_their_sums_there {
+        file: "rows.cuh", from: "i == j ? one<Scalar>() : zero<Scalar>(); });\n        if (STREAMED) crew_sync();", to: "i == j ? one<Scalar>() : zero<Scalar>(); });",
+        plan: "resident:inverse-window=8", step: Step::All, shown: Check("race"),
+    }
+    the_sweep_of_l_begins_before_that_of_u_is_done {
+        file: "getri_resident.cu", from: "order, tid);\n            crew_sync();", to: "order, tid);", plan: "resident:inverse-window=8", step: Step::All,
+        shown: Check("race"),
+    }
+    columns_of_the_inverse_keep_their_order {
+        file: "getri_resident.cu", from: "rows == nullptr ? k : rows[b * order + k]", to: "k", plan: "resident:inverse-window=8", step: Step::All,
+        shown: Results,
+    }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {
-        file: "tile.cuh", from: "part == 1 && to == 0 ? x : -x", to: "-x", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
+        file: "tile.cuh", from: "part == 1 && to == 0 ? b : -b", to: "-b", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
         shown: Results,
     }
 
@@ -331,8 +365,8 @@ mutants! {
         shown: Check("out of bounds"),
     }
     one_line_of_the_triangle_is_not_shared {
-        file: "triangle.cuh", from: "k < lines; k += blockDim.x", to: "k < lines - 1; k += blockDim.x", step: Step::Invert,
-        shown: Check("uninitialised memory"),
+        file: "triangle.cuh", from: "k < lines; k += blockDim.x", to: "k < lines - 1; k += blockDim.x",
+        plan: BLOCK_COLUMNS, step: Step::Invert, shown: Check("uninitialised memory"),
     }
     the_list_of_moves_is_too_short {
         file: "panel.cuh", from: "Position from[2 * NB], to[2 * NB];", to: "Position from[NB], to[NB];",
@@ -349,7 +383,8 @@ mutants! {
         step: Step::Solve(Transpose::Transpose), shown: Results,
     }
     a_row_starts_right_of_its_diagonal {
-        file: "getri.cu", from: "return k >= i + r * threads ?", to: "return k > i + r * threads ?", step: Step::Invert, shown: Results,
+        file: "getri.cu", from: "return k >= i + r * threads ?", to: "return k > i + r * threads ?", plan: BLOCK_COLUMNS,
+        step: Step::Invert, shown: Results,
     }
     failed_matrices_keep_what_was_there {
         file: "outcome.cu", from: "if (status[b] == 0) continue;", to: "if (status[b] == 0 || status[b] != 0xffffffffu) continue;",

@@ -14,11 +14,13 @@ use batchla_emulated::{Checks, Emulated, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 8] = [
+const NUMBERED: [&str; 10] = [
     "resident:panel=4,helpers=2",
     "resident:panel=8,exact=1",
     "resident:panel=4,window=16,helpers=1",
     "resident:panel=8,window=16,exact=1",
+    "resident:panel=4,inverse-window=8,inverse-threads=32,exact=1",
+    "left-looking:inverse-window=16",
     "left-looking:panel=5,inverse-block=3",
     "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
     "left-looking:stages=2",
@@ -174,6 +176,26 @@ fn matrix_instructions_and_helpers_give_the_same_bits() {
     let plans = ["resident", "resident:panel=8,tensor=1,helpers=1", "resident:panel=4,tensor=0,helpers=2,exact=1"];
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 45, "sm_90", &plans);
     what_stays_on_chip_gives_the_same_bits(ScalarKind::C64, 37, "sm_90", &plans[1..2]);
+}
+
+#[test]
+fn windows_of_the_inverse_give_the_same_bits() {
+    for (scalar, order, plans) in [
+        (
+            ScalarKind::F64,
+            45,
+            ["resident:tensor=1,inverse-window=16,inverse-rows=2", "resident:tensor=1,inverse-window=8,exact=1"],
+        ),
+        (
+            ScalarKind::C64,
+            37,
+            ["resident:tensor=1,inverse-window=4,inverse-rows=2", "resident:tensor=1,inverse-window=12,exact=1"],
+        ),
+        (ScalarKind::F32, 45, ["resident:inverse-window=12,inverse-rows=2,exact=1", "resident:inverse-window=32"]),
+        (ScalarKind::C32, 37, ["resident:inverse-window=6,inverse-rows=2", "resident:inverse-window=16,exact=1"]),
+    ] {
+        what_stays_on_chip_gives_the_same_bits(scalar, order, "sm_90", &plans);
+    }
 }
 
 #[test]

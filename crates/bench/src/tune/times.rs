@@ -109,6 +109,7 @@ impl<'a> Times<'a> {
                 None => {
                     let timed = self.clock.time(order, name)?;
                     if let Err(why) = &timed {
+                        let why = why.lines().next().unwrap_or_default();
                         (self.progress)(&format!("left out: n={order} {name}: {why}"));
                     }
                     let now = self.clock.seconds();

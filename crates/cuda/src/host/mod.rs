@@ -27,7 +27,7 @@ use crate::stream::Stream;
 ///
 /// A batch goes through the device in chunks. While one is computed, the next is copied up and the one before is copied down, so a long run takes as
 /// long as the slowest of the three. Page-locked memory ([`PinnedArray`](crate::PinnedArray)) is copied directly; other memory goes through page-locked
-/// buffers that several threads fill and empty, and reaches about half of the link's rate. Device memory bounds no batch: chunks are as large
+/// buffers that several threads fill and empty, and reaches about two thirds of the link's rate. Device memory bounds no batch: chunks are as large
 /// as helps, and as fits [`CudaHost::with_memory_bytes`].
 ///
 /// Several GPUs take chunks from one queue, so a slow one takes fewer. One plan, which all of them can run, is chosen for the whole

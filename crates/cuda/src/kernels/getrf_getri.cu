@@ -36,17 +36,9 @@ __device__ inline void invert_upper(const Chip& chip, Scalar (&corner)[NB][LINE]
     const Resident a = chip.matrix;
     for (int k = tid; k < order; k += CREW) chip.reciprocal[k] = reciprocal(*a.at(k, k));
     for (int first = 0; first < order; first += NB) {
-        Rows rows(a, first, n, order, tid);
-        rows.copy_corner(corner);
-        rows.subtract_left();
-        UNROLL for (int c = 0; c < NB; ++c) {
-            UNROLL for (int d = 0; d < c; ++d)
-                UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-                    rows.element[r][c] = subtract_product(rows.element[r][c], rows.element[r][d], corner[d][c]);
-            const Divisor<Scalar> by = {corner[c][c], chip.reciprocal[first + c]};
-            UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-                if (tid + r * CREW <= first + c) rows.element[r][c] = by.into(rows.element[r][c]);
-        }
+        Rows<Resident> rows(a, a, first, n, order, tid);
+        rows.subtract_left([&] { rows.copy_corner(corner); });
+        rows.solve_upper(corner, chip.reciprocal + first);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i <= j) *a.at(i, j) = x;
         });
@@ -59,13 +51,9 @@ __device__ inline bool solve_lower(const Chip& chip, Scalar (&corner)[NB][LINE],
     const Resident a = chip.matrix;
     Real trace = 0;
     for (int first = order - NB; first >= 0; first -= NB) {
-        Rows rows(a, first, n, order, tid);
-        rows.copy_corner(corner);
-        rows.subtract_right();
-        UNROLL for (int c = NB - 2; c >= 0; --c)
-            UNROLL for (int d = NB - 1; d > c; --d)
-                if (first + d < n)
-                    UNROLL for (int r = 0; r < OWN_ROWS; ++r) rows.element[r][c] = subtract_product(rows.element[r][c], rows.element[r][d], corner[d][c]);
+        Rows<Resident> rows(a, a, first, n, order, tid);
+        rows.subtract_right(a, [&] { rows.copy_corner(corner); });
+        rows.solve_lower(corner);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i >= order) return;
             *a.at(i, j) = x;

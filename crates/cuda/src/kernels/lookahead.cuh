@@ -5,6 +5,8 @@
 #include "getf2.cuh"
 #include "tile.cuh"
 
+static_assert(ROWS * LANES <= 256, "places are counted in bytes");
+
 // Which rows come to a panel's places, and where the rows that were there go.
 struct alignas(16) Exchange {
     Position from[NB], to[NB];

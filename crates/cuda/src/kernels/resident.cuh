@@ -66,12 +66,13 @@ struct Resident {
         return SPREAD ? (order + 3) / 8 * 8 + 4 : ((order + Pack::LENGTH - 1) / Pack::LENGTH | 1) * Pack::LENGTH;
     }
     __device__ Scalar* at(int i, int j) const { return origin + i + j * stride; }
+    // From a row to the next.
+    static __device__ int step() { return 1; }
     // Rows i, i + 1 ... of a pack.
     __device__ Pack* pack(int i, int j) const { return reinterpret_cast<Pack*>(at(i, j)); }
 };
 
 typedef unsigned char Place;
-static_assert(ROWS * LANES <= 256, "places are counted in bytes");
 
 // Shared memory of a crew whose size depends on the order: the matrix, two panels on the left of a window, of each row its origin
 // and, row by row, the place in which it stands in each block column; origins as they were when each window had been done; for inversion
@@ -91,7 +92,7 @@ struct Chip {
         const u32 elements = stride * (columns + (WINDOW > 0 ? 2 * NB : 0)) + (INVERTS ? padded : 0);
         const u32 bytes = elements * u32(sizeof(Scalar)) +
                           padded * (u32(sizeof(Position)) + (INVERTS ? u32(sizeof(u32)) : 0) + blocks + done);
-        unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar)));
+        unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar) > 16 ? LANES * sizeof(Scalar) : 16));
         matrix = {reinterpret_cast<Scalar*>(part), int(stride)};
         panels = {matrix.at(0, columns), int(stride)};
         reciprocal = panels.origin;

@@ -15,14 +15,15 @@ constexpr int STEP = 8 / PARTS;
 static_assert(LANES == WARP && NB % STEP == 0, "whole warps and whole steps");
 
 // 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on, of which those from `end` on are not on chip.
-template <int Groups, int Tiles>
+template <int Groups, int Tiles, class Left = Resident>
 struct Tile {
     Real sum[Tiles][Groups][2];
-    Resident a, left;
+    Resident a;
+    Left left;
     int i, j, end, order, row, column;  // of this lane, the row in each group and the first part in each tile
 
     // `left`: what the tile of `a` is less a product of, on the left.
-    __device__ Tile(Resident a, Resident left, int i, int j, int end, int order, int lane)
+    __device__ Tile(Resident a, Left left, int i, int j, int end, int order, int lane)
         : a(a), left(left), i(i), j(j), end(end), order(order), row(lane / 4), column(lane % 4) {}
 
     template <class F>
@@ -36,12 +37,20 @@ struct Tile {
     }
     // Which column of a step the instruction's n-th is, so that lanes that load or store at once meet in few banks.
     static __device__ int column_of(int n) { return SPREAD ? n ^ n / 4 : n / PARTS; }
-    static __device__ Real* at(Resident a, int i, int j, int part) { return reinterpret_cast<Real*>(a.at(i, j)) + part; }
+    template <class M>
+    static __device__ Real* at(const M& a, int i, int j, int part) {
+        return reinterpret_cast<Real*>(a.at(i, j)) + part;
+    }
+    // `below` rows further down.
+    template <class M>
+    static __device__ Real* at(const M& a, int i, int below, int j, int part) {
+        return reinterpret_cast<Real*>(a.at(i, j) + below * a.step()) + part;
+    }
 
-    // Elements (i, j) for which `there(i, j)` holds; others are zero.
-    template <class F>
-    __device__ void load(F there) {
-        for_each([&](Real& x, int i, int j, int part) { x = there(i, j) ? *at(a, i, j, part) : Real(0); });
+    // Elements (i, j) of `from` for which `there(i, j)` holds; others are zero.
+    template <class M, class F>
+    __device__ void load(const M& from, F there) {
+        for_each([&](Real& x, int i, int j, int part) { x = there(i, j) ? *at(from, i, j, part) : Real(0); });
     }
     // Elements (i, j) for which `wanted(i, j)` holds.
     template <class F>
@@ -56,45 +65,89 @@ struct Tile {
             if (Groups % 2 == 1) multiply_add(sum[n][Groups - 1], left[Groups - 1], right[n]);
         }
     }
-    // Less A's columns k .. k + STEP times B's rows. `Masked`: elements of A on the left of the diagonal count as zero. `Ragged`: so do columns from
-    // `limit` on.
-    template <bool Upwards, bool Masked, bool Ragged>
+    // Which of columns k .. k + STEP is this lane's, and (`s` = 1) the one half a step after it.
+    template <bool Upwards>
+    __device__ int own(int k, int s) const {
+        return k + (Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS) + (Upwards ? s : 1 - s) * (STEP / 2);
+    }
+    // Half `s` of A's columns k .. k + STEP. `Masked`: elements on the left of the diagonal count as zero. `Ragged`: so do columns from `limit` on. `Whole`: no row
+    // is beyond the matrix.
+    template <bool Upwards, bool Masked, bool Ragged, bool Whole>
+    __device__ void load_left(Real (&x)[Groups][2], int k, int s, int limit) const {
+        const int l = own<Upwards>(k, s), rest = order - 1 - i - row;  // rows beyond the matrix take its last
+        UNROLL for (int m = 0; m < Groups; ++m) {
+            const int mine = i + row + 8 * m;
+            const bool none = (Masked && l < mine) || (Ragged && l >= limit);
+            x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? 8 * m : min(8 * m, rest), l, column % PARTS);
+        }
+    }
+    // Half `s` of rows k .. k + STEP of B, negated.
+    template <bool Upwards, bool Ragged>
+    __device__ void load_right(Real (&x)[Tiles][2], int k, int s, int limit) const {
+        const int part = column % PARTS, to = row % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
+        UNROLL for (int n = 0; n < Tiles; ++n) {
+            const Real b = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
+            x[n][s] = Ragged && l >= limit ? -Real(0) : part == 1 && to == 0 ? b : -b;
+        }
+    }
+    template <bool Upwards, bool Masked, bool Ragged, bool Whole>
     __device__ void subtract_step(int k, int limit = 0) {
-        // The k-th real number of a row is this lane's, and the fourth after it.
-        const int own = Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS, part = column % PARTS;
         Real own_rows[Groups][2], right[Tiles][2];
         UNROLL for (int s = 0; s < 2; ++s) {
-            const int l = k + own + (Upwards ? s : 1 - s) * (STEP / 2), there = Ragged ? min(l, limit - 1) : l;
-            UNROLL for (int m = 0; m < Groups; ++m) {
-                const int mine = i + 8 * m + row;
-                own_rows[m][s] = *at(left, min(mine, order - 1), there, part);
-                if ((Masked && l < mine) || (Ragged && l >= limit)) own_rows[m][s] = 0;
-            }
-            UNROLL for (int n = 0; n < Tiles; ++n) {
-                const int to = row % PARTS;
-                const Real x = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
-                right[n][s] = part == 1 && to == 0 ? x : -x;
-                if (Ragged && l >= limit) right[n][s] = -Real(0);
-            }
+            load_left<Upwards, Masked, Ragged, Whole>(own_rows, k, s, limit);
+            load_right<Upwards, Ragged>(right, k, s, limit);
         }
         multiply(own_rows, right);
     }
-    // The same for k from `begin` on before `end`.
-    template <bool Upwards, bool Masked>
+    // Less A's columns times B's rows k from `begin` on before `end`.
+    template <bool Upwards, bool Masked, bool Whole = false>
     __device__ void subtract(int begin, int end) {
         if (Upwards) {
 #pragma unroll 2
-            for (int k = begin; k < end; k += STEP) subtract_step<true, Masked, false>(k);
+            for (int k = begin; k < end; k += STEP) subtract_step<true, Masked, false, Whole>(k);
         } else {
             int k = end;
             if (end % STEP != 0 && begin < end) {
                 k -= end % STEP;
-                subtract_step<false, Masked, true>(k, end);
+                subtract_step<false, Masked, true, Whole>(k, end);
             }
 #pragma unroll 2
-            for (; k > begin; k -= STEP) subtract_step<false, Masked, false>(k - STEP);
+            for (; k > begin; k -= STEP) subtract_step<false, Masked, false, Whole>(k - STEP);
         }
     }
+    // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`. Downwards the first may be ragged: B, which
+    // is on chip, has zeros there.
+    template <bool Upwards, bool Masked, int Ahead>
+    __device__ void begin_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) const {
+        load_streamed<Upwards, Masked, !Upwards && RAGGED, false>(own_rows[0], 0, begin, end);
+        UNROLL for (int s = 1; s < Ahead; ++s) load_streamed<Upwards, Masked, false, false>(own_rows[s], s, begin, end);
+    }
+    template <bool Upwards, bool Masked, bool Whole, int Ahead>
+    __device__ void subtract_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) {
+        const int steps = (end - begin + STEP - 1) / STEP;
+#pragma unroll 1
+        for (int done = 0; done < steps; done += Ahead)
+            UNROLL for (int s = 0; s < Ahead; ++s) {
+                if (done + s >= steps) break;
+                Real right[Tiles][2];
+                const int k = k_of<Upwards>(done + s, begin, end);
+                UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards, false>(right, k, half, end);
+                multiply(own_rows[s], right);
+                load_streamed<Upwards, Masked, false, Whole>(own_rows[s], done + s + Ahead, begin, end);
+            }
+    }
+    // A's columns of a step, if there is one.
+    template <bool Upwards, bool Masked, bool Ragged, bool Whole>
+    __device__ void load_streamed(Real (&x)[Groups][2], int step, int begin, int end) const {
+        if (begin + step * STEP < end)
+            UNROLL for (int half = 0; half < 2; ++half)
+                load_left<Upwards, Masked, Ragged, Whole>(x, k_of<Upwards>(step, begin, end), half, end);
+    }
+    template <bool Upwards>
+    static __device__ int k_of(int step, int begin, int end) {
+        return begin + (Upwards ? step : (end - begin - 1) / STEP - step) * STEP;
+    }
+    static constexpr bool RAGGED = ORDER == 0 || ORDER % STEP != 0;
 };
 
 // Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`. About `Wide` columns at a time.
@@ -104,7 +157,7 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
     for (int j = begin; j < end; j += TILES * STEP)
         for (int i = top; i < order; i += 32) {
             Tile<4, TILES> tile(a, left, i, j, end, order, lane);
-            tile.load([&](int row, int column) { return row < order && column < end; });
+            tile.load(tile.a, [&](int row, int column) { return row < order && column < end; });
             tile.template subtract<true, false>(k, k + NB);
             tile.store([&](int row, int column) { return row < order && column < end; });
         }

@@ -5,8 +5,8 @@ use batchla_core::{Rejection, SourceKind, Step};
 
 use super::resident::{MOST_ORDER, RECEIPT};
 use super::{
-    Correction, CudaPlan, FAMILIES, Family, GetrfPlan, GetriPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT,
-    Request, ResidentPlan, Resources, Search, WARP,
+    Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request,
+    ResidentPlan, Resources, Search, WARP,
 };
 use crate::limits::Limits;
 use crate::tuned::Tuned;
@@ -36,7 +36,7 @@ impl CudaPlan {
         let measured = matches!(chosen, Chosen::ByTuning(_)).then(|| tuned.numbers(problem)).flatten();
         let resident = self.resident.as_ref().and_then(|plan| plan.row(problem));
         let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|_| GetrfPlan::row(scalar, order));
-        let getri = self.getri.as_ref().map(|_| GetriPlan::row(scalar, order));
+        let getri = self.getri.as_ref().map(|getri| getri.row(scalar, order));
         measured.into_iter().chain(resident).chain(getrf).chain(getri).collect()
     }
 
@@ -108,7 +108,7 @@ impl CudaPlan {
         if let Some(plan) = &self.getri {
             let launches = if plan.resources == Resources::Static { 1 } else { plan.block_columns(order).max(1) };
             let shared_bytes = plan.shared_bytes(scalar, order, order);
-            for name in ["trtri", "getri"] {
+            for &name in if plan.resident { &["getri_resident"][..] } else { &["trtri", "getri"] } {
                 let step = Step { launches, shared_bytes, ..plain(name, plan.threads, 1) };
                 steps.push(step.filling(plan.thread_class(), plan.blocks, limits));
             }

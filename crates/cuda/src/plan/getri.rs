@@ -4,6 +4,7 @@ use std::fmt;
 
 use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
+use super::resident::{column_stride, has_fast_doubles, line_bytes, tensor_step};
 use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -30,6 +31,12 @@ pub enum Resources {
 pub struct GetriPlan {
     /// Columns of a block.
     pub block: usize,
+    /// Whether a block column of the triangle is on chip as it lies in memory, and one launch does all: both solves with products by tiles.
+    pub resident: bool,
+    /// Whether these products go by the matrix instructions for doubles. The bits are the same.
+    pub tensor: bool,
+    /// Whether that kernel is compiled for this order alone; otherwise one serves all.
+    pub exact: bool,
     /// Threads of a block, at most.
     pub threads: usize,
     /// Rows that a thread works on at once.
@@ -56,6 +63,9 @@ impl GetriPlan {
         limits: &Limits,
     ) -> Result<Self, String> {
         let (scalar, order) = (problem.scalar(), problem.order());
+        if let Some(plan) = Self::by_windows(family, request, problem, limits)? {
+            return Ok(plan);
+        }
         let (block, rows, registers) = numbers(scalar, order);
         let block = request.number_or("inverse-block", 1..=64, block)?;
         let rows = request.number_or("inverse-rows", 1..=8, rows)?;
@@ -69,6 +79,9 @@ impl GetriPlan {
             request.number_or("inverse-blocks", 1..=32, resident_blocks(thread_class(threads), registers, limits))?;
         let mut plan = Self {
             block,
+            resident: false,
+            tensor: false,
+            exact: false,
             threads,
             rows,
             blocks,
@@ -88,16 +101,88 @@ impl GetriPlan {
         Ok(plan)
     }
 
-    /// The row of the table that an order is in.
-    pub(super) fn row(scalar: ScalarKind, order: usize) -> Numbers {
-        let (block, rows, registers) = numbers(scalar, order);
-        let numbers = format!("inverse-block={block} inverse-rows={rows} registers={registers}");
-        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt: RECEIPT }
+    /// By windows, where LU is on chip and there is room for one, or where it was asked for.
+    fn by_windows(
+        family: &Family,
+        request: &Request<'_>,
+        problem: &Problem,
+        limits: &Limits,
+    ) -> Result<Option<Self>, String> {
+        let (scalar, order) = (problem.scalar(), problem.order());
+        let (asked, step) = (request.number("inverse-window", 0..=64)?, tensor_step(scalar));
+        let served = family.correction == Correction::Delayed && family.resources.is_none() && order > 0;
+        if asked.is_some_and(|window| window > 0) && !served {
+            return Err("windows are for inversions with delayed correction, in one launch".to_owned());
+        }
+        let can = step.is_some_and(|step| asked.is_none_or(|window| window.is_multiple_of(step)));
+        let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1;
+        let (window, rows, registers) = windows(scalar, order, tensor);
+        let own = if (WARP + 1..=MOST_BY_WINDOWS).contains(&order)
+            && request.number("inverse-block", 0..=usize::MAX)?.is_none()
+        {
+            window
+        } else {
+            0
+        };
+        let block = asked.unwrap_or(own);
+        if block == 0 || !served {
+            return Ok(None);
+        }
+        let pack = 16 / scalar_bytes(scalar);
+        if !block.is_multiple_of(pack) {
+            return Err(format!("windows of {block} columns are no whole {pack}, which 16 bytes hold"));
+        }
+        if tensor && !can {
+            return Err(format!(
+                "matrix instructions need doubles and windows of whole steps; not {scalar}, {block} columns"
+            ));
+        }
+        let most = limits.threads_per_block as usize;
+        let rows = request.number_or("inverse-rows", 1..=8, rows)?;
+        let threads = order.div_ceil(rows).next_multiple_of(WARP).clamp(WARP, most);
+        let threads = request.number_or("inverse-threads", WARP..=most, threads)?;
+        if !threads.is_multiple_of(WARP) {
+            return Err(format!("{threads} threads are no whole warps"));
+        }
+        let blocks = resident_blocks(threads, registers, limits);
+        let plan = Self {
+            block,
+            resident: true,
+            tensor,
+            // One order in eight has a kernel of its own.
+            exact: request.number_or("exact", 0..=1, usize::from(limits.exact_orders && order.is_multiple_of(8)))? == 1,
+            threads,
+            rows: order.next_multiple_of(WARP).div_ceil(threads).max(1),
+            blocks: request.number_or("inverse-blocks", 1..=32, blocks)?,
+            correction: Correction::Delayed,
+            resources: Resources::Static,
+            direct: !problem.out().is_row_major(),
+            separate: false,
+            lines: order,
+        };
+        let (needed, limit) = (plan.shared_bytes(scalar, order, order), limits.shared_bytes_per_block as usize);
+        match (needed <= limit, asked) {
+            (true, _) => Ok(Some(plan)),
+            (false, None) => Ok(None),
+            (false, Some(_)) => {
+                Err(format!("a window of {block} columns takes {needed} bytes of shared memory of at most {limit}"))
+            }
+        }
+    }
+
+    /// The row of the table that the plan is from.
+    pub(super) fn row(&self, scalar: ScalarKind, order: usize) -> Numbers {
+        let (block, rows, registers) =
+            if self.resident { windows(scalar, order, self.tensor) } else { numbers(scalar, order) };
+        let what = if self.resident { "window" } else { "block" };
+        let numbers = format!("inverse-{what}={block} inverse-rows={rows} registers={registers}");
+        let receipt = if self.resident { WINDOW_RECEIPT } else { RECEIPT };
+        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt }
     }
 
     /// The block that the kernel is compiled for; one kernel serves the orders of a class.
     pub(crate) fn thread_class(&self) -> usize {
-        thread_class(self.threads)
+        if self.resident { self.threads } else { thread_class(self.threads) }
     }
 
     /// Blocks of columns.
@@ -106,8 +191,7 @@ impl GetriPlan {
     }
 
     fn line_bytes(&self, scalar: ScalarKind) -> usize {
-        let pack = 16 / scalar_bytes(scalar);
-        (self.block.div_ceil(pack) + 1) * pack * scalar_bytes(scalar)
+        line_bytes(scalar, self.block)
     }
 
     fn place_bytes(&self, order: usize) -> usize {
@@ -116,6 +200,11 @@ impl GetriPlan {
 
     /// Shared memory of a launch that has so many lines of the triangle at hand.
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize, lines: usize) -> usize {
+        if self.resident {
+            // `InverseChip` of `getri_resident.cu`.
+            let column = (column_stride(scalar, order.next_multiple_of(8), self.tensor) + 1) * scalar_bytes(scalar);
+            return self.block * (column + self.line_bytes(scalar)) + order * 8;
+        }
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)
     }
 }
@@ -145,13 +234,53 @@ fn numbers(scalar: ScalarKind, order: usize) -> (usize, usize, usize) {
     }
 }
 
+/// Beyond this order block columns of lines are the planner's: no windows were timed there.
+const MOST_BY_WINDOWS: usize = 512;
+
+const WINDOW_RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "batchla bench plans --inverse resident:inverse-window=…,inverse-rows=…,inverse-blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
+);
+
+/// Columns of a window, rows and registers a thread. Measured on an H200, 2026-11-21, at orders 48 to 512; without matrix instructions, doubles are a guess.
+fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usize) {
+    match (scalar, tensor, order) {
+        (ScalarKind::F32, _, 0..=160) => (16, 1, 96),
+        (ScalarKind::F32, _, 161..=192) => (32, 1, 168),
+        (ScalarKind::F32, _, 193..=256) => (32, 1, 128),
+        (ScalarKind::F32, _, 257..=384) => (32, 2, 168),
+        (ScalarKind::F32, _, _) => (32, 1, 128),
+        (ScalarKind::F64, true, 0..=128) => (16, 1, 128),
+        (ScalarKind::F64, true, 129..=160) => (24, 1, 128),
+        (ScalarKind::F64, true, 193..=256) => (24, 1, 128),
+        (ScalarKind::F64, true, _) => (32, 1, 128),
+        (ScalarKind::F64, false, 0..=128) => (16, 1, 168),
+        (ScalarKind::F64, false, _) => (16, 2, 168),
+        (ScalarKind::C32, _, 129..=160) => (16, 1, 96),
+        (ScalarKind::C32, _, 161..=192 | 257..=384) => (16, 1, 80),
+        (ScalarKind::C32, _, _) => (16, 1, 128),
+        (ScalarKind::C64, true, 0..=96) => (16, 1, 216),
+        (ScalarKind::C64, true, 97..=128) => (16, 1, 168),
+        (ScalarKind::C64, true, 129..=160) => (16, 1, 128),
+        (ScalarKind::C64, true, 161..=192) => (16, 1, 168),
+        (ScalarKind::C64, true, _) => (16, 1, 128),
+        (ScalarKind::C64, false, _) => (8, 1, 168),
+    }
+}
+
 impl fmt::Display for GetriPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { block, threads, rows, blocks, correction, resources, lines, .. } = self;
-        write!(
-            f,
-            "block={block} threads={threads} rows={rows} blocks={blocks} lines={lines} {correction:?}/{resources:?}"
-        )?;
+        let Self { block, tensor, exact, threads, rows, blocks, correction, resources, lines, .. } = self;
+        if self.resident {
+            let (tensor, exact) = (u8::from(*tensor), u8::from(*exact));
+            write!(f, "window={block} threads={threads} rows={rows} blocks={blocks} tensor={tensor} exact={exact}")?;
+        } else {
+            write!(
+                f,
+                "block={block} threads={threads} rows={rows} blocks={blocks} lines={lines} {correction:?}/{resources:?}"
+            )?;
+        }
         f.write_str(if self.direct { " direct" } else { " by a copy" })
     }
 }

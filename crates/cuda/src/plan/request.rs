@@ -10,7 +10,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-pub(super) const KEYS: [&str; 18] = [
+pub(super) const KEYS: [&str; 19] = [
     "panel",
     "ahead",
     "stages",
@@ -26,6 +26,7 @@ pub(super) const KEYS: [&str; 18] = [
     "blocks",
     "registers",
     "inverse-block",
+    "inverse-window",
     "inverse-rows",
     "inverse-threads",
     "inverse-blocks",

@@ -60,14 +60,17 @@ const fn window(window: usize, row: Tuned) -> Tuned {
     Tuned { window, ..row }
 }
 
-/// Beyond the last row left-looking plans are faster. Measured on an H200, 2026-11-21, at orders 4, 8 and 16 (batches of 100 000), 32, 48, 64, 80, 96, 112, 128,
-/// 160, 190 (batches of 10 000) and 256 (batches of 4 000), kernels timed one by one; no record was kept, and few orders between were timed.
+/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21: orders up to 32 one by
+/// one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256 (batches of 4 000).
 fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 64),
         tuned(16, 16, 1, 0, 80),
-        tuned(32, 8, 1, 0, 80),
+        tuned(22, 24, 1, 0, 80),
+        tuned(24, 8, 1, 0, 80),
+        tuned(28, 28, 1, 0, 80),
+        tuned(32, 16, 1, 0, 80),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 96),
         tuned(96, 8, 3, 2, 128),
@@ -79,19 +82,19 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 72),
-        tuned(16, 8, 1, 0, 64),
-        tuned(32, 8, 1, 0, 96),
+        tuned(16, 8, 2, 0, 128),
+        tuned(32, 8, 2, 0, 96),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 128),
         tuned(96, 8, 3, 2, 128),
         tuned(128, 8, 4, 3, 128),
-        tuned(160, 8, 5, 4, 168),
     ];
     const F64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 80),
         tuned(16, 16, 1, 0, 96),
-        tuned(32, 8, 1, 0, 128),
+        tuned(28, 28, 1, 0, 128),
+        tuned(32, 16, 1, 0, 128),
         tensor(48, 8, 2, 0, 168),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
@@ -103,16 +106,20 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     ];
     const F64_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
-        tuned(16, 8, 1, 0, 80),
+        tuned(8, 8, 1, 0, 80),
+        tuned(16, 8, 2, 0, 168),
         tensor(32, 8, 1, 0, 128),
+        tensor(48, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
-        tensor(80, 8, 3, 1, 255),
-        tensor(112, 8, 4, 3, 255),
-        tensor(160, 8, 5, 7, 255),
+        tensor(72, 8, 3, 1, 255),
     ];
     const C32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
-        tuned(8, 4, 1, 0, 80),
+        tuned(8, 8, 1, 0, 128),
+        tuned(16, 16, 1, 0, 80),
+        tuned(20, 20, 1, 0, 128),
+        tuned(24, 24, 1, 0, 128),
+        tuned(28, 28, 1, 0, 168),
         tuned(32, 8, 1, 0, 96),
         tuned(48, 8, 2, 0, 168),
         tuned(64, 8, 2, 1, 168),
@@ -125,19 +132,28 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 8, 1, 0, 96),
         tuned(32, 8, 1, 0, 128),
         tuned(64, 8, 2, 1, 168),
-        tuned(96, 8, 3, 2, 168),
-        tuned(112, 8, 4, 3, 255),
+        tuned(80, 8, 3, 2, 168),
     ];
     const C64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 80),
-        tuned(16, 4, 1, 0, 96),
-        tensor(32, 8, 1, 0, 168),
+        tuned(6, 6, 1, 0, 96),
+        tuned(8, 4, 1, 0, 96),
+        tuned(16, 16, 1, 0, 96),
+        tuned(22, 22, 1, 0, 168),
+        tuned(24, 12, 1, 0, 168),
+        tuned(28, 14, 1, 0, 168),
+        tuned(32, 16, 1, 0, 255),
         tensor(48, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
         window(16, tensor(96, 8, 1, 1, 255)),
     ];
-    const C64_INVERSE: &[Tuned] =
-        &[tuned(4, 4, 1, 0, 80), tuned(16, 4, 1, 0, 96), tuned(32, 4, 1, 0, 112), tensor(64, 8, 2, 1, 255)];
+    const C64_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 80),
+        tuned(12, 4, 1, 0, 96),
+        tuned(16, 8, 1, 0, 96),
+        tuned(32, 4, 1, 0, 112),
+        tensor(64, 8, 2, 1, 255),
+    ];
     match (scalar, inverts) {
         (ScalarKind::F32, false) => F32,
         (ScalarKind::F32, true) => F32_INVERSE,
@@ -156,7 +172,7 @@ pub(super) const MOST_ORDER: usize = 256;
 pub(super) const RECEIPT: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-21",
-    "kernels timed one by one at orders 4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 190 and 256; no record was kept",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-21/choices-*.csv; above order 32 no record was kept",
 );
 
 /// The last order of a table.
@@ -197,13 +213,14 @@ impl ResidentPlan {
     }
 
     /// Nothing where the problem starts from factors, or the chip is too small for a matrix. An inversion is one launch where that is faster, or LU is not on chip;
-    /// otherwise, or where a window is asked for, the plan is of LU alone.
+    /// otherwise, or where a window of either is asked for, the plan is of LU alone.
     pub(super) fn choose(request: &Request<'_>, problem: &Problem, limits: &Limits) -> Result<Option<Self>, String> {
         let (scalar, order) = (problem.scalar(), problem.order());
         if problem.source() == SourceKind::Factors || order > MOST_ORDER {
             return Ok(None);
         }
         let inverts = problem.operation() == Operation::Invert
+            && request.number("inverse-window", 0..=MOST_ORDER)?.is_none_or(|window| window == 0)
             && match request.number("window", 0..=MOST_ORDER)? {
                 Some(window) => window == 0,
                 None => order <= last(scalar, true) || order > last(scalar, false),
@@ -233,12 +250,7 @@ impl ResidentPlan {
         }
         let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
         let threads = if helpers > 0 { WARP } else { on_chip.div_ceil(rows).next_power_of_two() };
-        let step = match scalar {
-            ScalarKind::F64 => Some(8),
-            ScalarKind::C64 => Some(4),
-            ScalarKind::F32 | ScalarKind::C32 => None,
-        };
-        let can = threads == WARP && step.is_some_and(|step| panel.is_multiple_of(step));
+        let can = threads == WARP && tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor =
             request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
         if tensor && !can {
@@ -334,18 +346,17 @@ impl ResidentPlan {
     /// What depends on the order: `Chip` of `resident.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         let order = order_on_chip(order, self.panel);
-        let (bytes, pack) = (scalar_bytes(scalar), 16 / scalar_bytes(scalar));
+        let bytes = scalar_bytes(scalar);
         let (columns, done, beside) = match self.window {
             0 => (order, 0, 0),
             window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
         };
-        let spread = self.tensor && pack == 2 && self.window > 0;
-        let stride = if spread { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack };
+        let stride = column_stride(scalar, order, self.tensor && self.window > 0);
         let inverts = usize::from(self.inverts);
         let one = stride * (columns + beside) * bytes
             + order.next_multiple_of(16)
                 * (4 + inverts * (bytes + 4) + columns.div_ceil(self.panel).next_multiple_of(4) + done);
-        self.teams * (one + self.stagger(one, self.threads * bytes))
+        self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
     }
 
     /// What does not: `Staggered<Shared>` of `lookahead.cuh`.
@@ -367,8 +378,23 @@ impl ResidentPlan {
     }
 }
 
+/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `by_tensor`: windows whose products go by matrix instructions.
+pub(super) fn column_stride(scalar: ScalarKind, order: usize, by_tensor: bool) -> usize {
+    let pack = 16 / scalar_bytes(scalar);
+    if by_tensor && pack == 2 { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
+}
+
+/// Columns that a step of matrix instructions multiplies; none where there are no such instructions for the type.
+pub(super) fn tensor_step(scalar: ScalarKind) -> Option<usize> {
+    match scalar {
+        ScalarKind::F64 => Some(8),
+        ScalarKind::C64 => Some(4),
+        ScalarKind::F32 | ScalarKind::C32 => None,
+    }
+}
+
 /// Whether matrix instructions for doubles are faster than others: on data-centre GPUs.
-fn has_fast_doubles(limits: &Limits) -> bool {
+pub(super) fn has_fast_doubles(limits: &Limits) -> bool {
     matches!(limits.compute_capability, (8, 0) | (9 | 10, _))
 }
 

@@ -34,12 +34,26 @@ const fn fine(key: &'static str, values: &'static [usize]) -> Axis {
 }
 
 const ON_CHIP: &[Axis] = &[
-    coarse("panel", &[4, 8, 16]),
+    coarse("panel", &[4, 8, 16, 32]),
     coarse("helpers", &[0, 1, 2, 3]),
+    fine("rows", &[1, 2, 4]),
     fine("registers", &[64, 80, 96, 128, 168, 255]),
     fine("tensor", &[0, 1]),
     fine("teams", &[1, 2, 4, 8, 16]),
     fine("window", &[0, 16, 32, 48, 64]),
+];
+
+const ON_CHIP_INVERSE: &[Axis] = &[
+    coarse("panel", &[4, 8, 16, 32]),
+    coarse("helpers", &[0, 1, 2, 3]),
+    fine("rows", &[1, 2, 4]),
+    fine("registers", &[64, 80, 96, 128, 168, 255]),
+    fine("tensor", &[0, 1]),
+    fine("teams", &[1, 2, 4, 8, 16]),
+    fine("window", &[0, 16, 32, 48, 64]),
+    fine("inverse-window", &[0, 8, 16, 24, 32, 48]),
+    fine("inverse-rows", &[1, 2, 4]),
+    fine("inverse-blocks", &[1, 2, 3, 4, 6, 8]),
 ];
 
 const STREAMED: &[Axis] = &[
@@ -52,11 +66,12 @@ const STREAMED: &[Axis] = &[
 
 const STREAMED_INVERSE: &[Axis] = &[
     coarse("panel", &[4, 8, 16]),
-    coarse("inverse-block", &[4, 8, 16]),
+    coarse("inverse-window", &[0, 16, 32]),
     fine("rows", &[1, 2, 4]),
     fine("ahead", &[2, 4, 8]),
     fine("stages", &[0, 2, 3, 4]),
     fine("registers", &[64, 80, 96, 128, 168, 255]),
+    fine("inverse-block", &[4, 8, 16]),
     fine("inverse-rows", &[1, 2, 4]),
     fine("inverse-blocks", &[1, 2, 3, 4, 6, 8]),
 ];
@@ -64,8 +79,9 @@ const STREAMED_INVERSE: &[Axis] = &[
 impl Space {
     /// The families that the planner chooses between, for an operation.
     pub fn of(operation: Operation) -> [Self; 2] {
-        let streamed = if operation == Operation::Invert { STREAMED_INVERSE } else { STREAMED };
-        [Self { family: RESIDENT.name, axes: ON_CHIP }, Self { family: LEFT_LOOKING.name, axes: streamed }]
+        let (on_chip, streamed) =
+            if operation == Operation::Invert { (ON_CHIP_INVERSE, STREAMED_INVERSE) } else { (ON_CHIP, STREAMED) };
+        [Self { family: RESIDENT.name, axes: on_chip }, Self { family: LEFT_LOOKING.name, axes: streamed }]
     }
 
     /// The plans to begin with: the family as the table has it, and all combinations of its coarse numbers.

@@ -2,7 +2,7 @@
 
 use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
 
-use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, Interchange, Looking, ResidentPlan, Search};
+use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, Interchange, Looking, ResidentPlan, Search, WARP};
 use crate::kernel::source::{KernelSource, Specification};
 use crate::kernels;
 
@@ -39,7 +39,12 @@ impl CudaPlan {
         }
         if let Some(getri) = &self.getri {
             let unit_out = !getri.direct || unit_rows(problem.out());
-            all.extend(getri_specifications(getri, self.scalar(), unit_out));
+            if getri.resident {
+                let unit = (!from_factors || unit_rows(problem.a()), unit_out);
+                all.push(getri_resident_specification(getri, self.scalar(), self.order(), unit));
+            } else {
+                all.extend(getri_specifications(getri, self.scalar(), unit_out));
+            }
             if !getri.direct {
                 all.push(plain(kernels::PERMUTATION, "lacpy"));
             }
@@ -137,4 +142,25 @@ fn getri_specifications(plan: &GetriPlan, scalar: ScalarKind, unit_out: bool) ->
             .define("BATCHLA_TIMELY", u8::from(plan.correction == Correction::Timely))
             .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
     })
+}
+
+fn getri_resident_specification(
+    plan: &GetriPlan,
+    scalar: ScalarKind,
+    order: usize,
+    (unit_in, unit_out): (bool, bool),
+) -> Specification {
+    specification(kernels::GETRI_RESIDENT, "getri_resident", scalar)
+        .define("BATCHLA_NB", plan.block)
+        .define("BATCHLA_THREADS", WARP)
+        .define("BATCHLA_ROWS", order.div_ceil(WARP).max(1))
+        .define("BATCHLA_WINDOW", plan.block)
+        .define("BATCHLA_INVERTS", 0)
+        .define("BATCHLA_HELPERS", plan.threads / WARP - 1)
+        .define("BATCHLA_TEAMS", 1)
+        .define("BATCHLA_BLOCKS", plan.blocks)
+        .define("BATCHLA_TENSOR", u8::from(plan.tensor))
+        .define("BATCHLA_ORDER", if plan.exact { order } else { 0 })
+        .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
+        .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }

@@ -50,6 +50,16 @@ fn every_family_serves_every_order_type_and_architecture() {
                         assert!(resident.rows * resident.threads >= order, "{plan}");
                         assert!(resident.crew() * resident.teams <= limits.threads_per_block as usize, "{plan}");
                         assert!(resident.dynamic_shared_bytes <= limits.shared_bytes_per_block as usize, "{plan}");
+                        if let Some(getri) = &plan.getri {
+                            assert!(getri.resident && getri.threads * getri.rows >= order, "{plan}");
+                            assert!(getri.threads <= limits.threads_per_block as usize, "{plan}");
+                            let bytes = getri.shared_bytes(scalar, order, order);
+                            assert!(
+                                2 * bytes <= limits.shared_bytes_per_multiprocessor as usize || order > 128,
+                                "{plan}"
+                            );
+                            assert!(bytes <= limits.shared_bytes_per_block as usize, "{plan}: {bytes}");
+                        }
                         continue;
                     }
                     let (getrf, getri) = (plan.getrf.clone().unwrap(), plan.getri.clone().unwrap());
@@ -135,6 +145,45 @@ fn an_inversion_asked_for_a_window_takes_it_for_its_lu() {
     assert!(own.resident.is_some_and(|plan| plan.inverts) && own.getri.is_none());
     let windowed = choose(&problem, Some("resident:window=32"), "sm_90").unwrap();
     assert!(windowed.resident.is_some_and(|plan| !plan.inverts && plan.window == 32) && windowed.getri.is_some());
+}
+
+#[test]
+fn an_inversion_goes_by_windows_of_its_own_unless_block_columns_are_asked_for() {
+    let problem = |source| problem(ScalarKind::F64, Operation::Invert, source, 192, 1);
+    let kernels = |source, plan| {
+        let problem = problem(source);
+        let plan = choose(&problem, plan, "sm_90").unwrap();
+        plan.specifications(&problem).iter().map(|one| one.entry().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(kernels(SourceKind::Matrix, None), ["getrf", "getri_resident"]);
+    assert_eq!(kernels(SourceKind::Matrix, Some("resident:inverse-window=0")), ["getrf", "trtri", "getri"]);
+    assert_eq!(kernels(SourceKind::Matrix, Some("left-looking")), ["getrf", "getri_resident"]);
+    for block_columns in ["left-looking:inverse-block=8", "static", "timely"] {
+        assert_eq!(kernels(SourceKind::Matrix, Some(block_columns)), ["getrf", "trtri", "getri"], "{block_columns}");
+    }
+    let from_factors = kernels(SourceKind::Factors, Some("left-looking:inverse-window=32"));
+    assert_eq!(from_factors, ["permutation", "getri_resident"]);
+    let of = |architecture| choose(&problem(SourceKind::Matrix), None, architecture).unwrap().getri.unwrap();
+    // Where matrix instructions for doubles are slow, a thread has its sums for itself, and fewer of them.
+    assert!(of("sm_90").tensor && !of("sm_86").tensor && of("sm_86").block < of("sm_90").block);
+    for (bad, words) in [
+        ("timely:inverse-window=16", "delayed correction"),
+        ("resident:inverse-window=15", "no whole 2"),
+        ("resident:inverse-window=16,inverse-threads=33", "no whole warps"),
+        ("resident:inverse-window=12,tensor=1", "whole steps"),
+        ("resident:inverse-window=65", "not between 0 and 64"),
+    ] {
+        let error = choose(&problem(SourceKind::Matrix), Some(bad), "sm_90").unwrap_err().to_string();
+        assert!(error.contains(words), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn a_window_of_the_inverse_that_there_is_no_room_for_is_refused() {
+    let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 256, 1);
+    let error = choose(&problem, Some("resident:inverse-window=64"), "sm_86").unwrap_err();
+    assert!(error.to_string().contains("bytes of shared memory of at most"), "{error}");
+    assert!(choose(&problem, Some("resident:inverse-window=64"), "sm_90").is_ok());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Between host memory and the device: page-locked memory directly, other memory by way of page-locked buffers that are filled and emptied by
 //! several threads while others are transferred.
 
+mod copy;
 mod side;
 
 use std::collections::VecDeque;
@@ -14,8 +15,8 @@ pub(crate) use self::side::Side;
 use crate::driver::{DevicePointer, Driver, DriverResult, EventHandle};
 use crate::stream::Stream;
 
-/// Bytes of one buffer: a whole number of elements of any type.
-pub(crate) const PIECE: usize = 8 << 20;
+/// Bytes of one buffer: a whole number of elements of any type, and so many that threads seldom wait for each other.
+pub(crate) const PIECE: usize = 16 << 20;
 /// Buffers of a ring, at most: one is filled or emptied while others are transferred.
 const BUFFERS: usize = 4;
 /// Rings that are kept for the next transfer: one for each direction.
