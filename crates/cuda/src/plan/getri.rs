@@ -101,7 +101,7 @@ impl GetriPlan {
         Ok(plan)
     }
 
-    /// By windows, where LU is on chip and there is room for one, or where it was asked for.
+    /// By windows, where that is faster and there is room for one, or where it was asked for.
     fn by_windows(
         family: &Family,
         request: &Request<'_>,
