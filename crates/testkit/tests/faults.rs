@@ -8,7 +8,7 @@ use batchla_core::{
     Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options, Outcome, Prepared, Problem,
     ReportMut, Scalar, SolveArgs, Source, Transpose,
 };
-use batchla_testkit::{Reference, ReferencePrepared, ReferenceWorkspace, Scope, run};
+use batchla_testkit::{Reference, ReferencePrepared, ReferenceWorkspace, Scope, check, run};
 use num_traits::{one, zero};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -381,65 +381,147 @@ impl<T: Scalar> BatchedDeterminant<T> for Faulty {
 /// Small enough for some forty runs of the whole suite.
 const SCOPE: Scope = Scope { orders: &[0, 1, 2, 5, 8, 17, 33], thorough: 5, many: None, huge: None, ..Scope::QUICK };
 
-fn red<T: Scalar>(fault: Fault) -> Vec<String> {
-    let verdicts = run::<T, _>(&Faulty::new(fault), &SCOPE, &Options::default());
-    verdicts.into_iter().filter_map(|(name, verdict)| Some(format!("{name}: {}", verdict.err()?))).collect()
+/// The checks that faults are held against, by short names.
+mod seen_by {
+    pub(super) const FACTORS: &str = "factors_multiply_back_to_the_matrix";
+    pub(super) const PIVOTS: &str = "pivots_are_lapacks_but_for_ties";
+    pub(super) const EXACT: &str = "exact_arithmetic_gives_exact_factors";
+    pub(super) const INVERSE: &str = "the_inverse_times_the_matrix_is_the_identity";
+    pub(super) const SOLUTIONS: &str = "solutions_solve_their_systems";
+    pub(super) const DETERMINANTS: &str = "determinants_are_the_product_of_the_pivots";
+    pub(super) const NEIGHBOURS: &str = "one_bad_matrix_spares_its_neighbours";
+    pub(super) const BITS: &str = "the_same_matrix_gives_the_same_bits";
+    pub(super) const ORDERS: &str = "orders_and_places_keep_bits_and_gaps";
+    pub(super) const EMPTY: &str = "empty_batches_and_orders_zero_and_one_work";
+    pub(super) const EXTREMES: &str = "extremes_of_the_range_keep_the_contract";
+    pub(super) const ARGUMENTS: &str = "bad_arguments_give_the_documented_error";
+    pub(super) const AGAIN: &str = "what_was_prepared_runs_again_and_on_smaller_batches";
 }
 
-fn turns_red<T: Scalar>(fault: Fault) {
-    let red = red::<T>(fault);
-    assert!(!red.is_empty(), "{fault:?} went through the suite unseen");
-    println!("{fault:?} was seen by {} checks, the first: {}", red.len(), red[0]);
+/// Whether each of these checks sees the fault, and says so in these words.
+fn turns_red<T: Scalar>(fault: Fault, seen_by: &[(&str, &str)]) {
+    for &(name, words) in seen_by {
+        let verdict = check::<T, _>(&Faulty::new(fault), name, &SCOPE, &Options::default());
+        assert!(
+            verdict.as_ref().is_err_and(|what| what.contains(words)),
+            "{fault:?}, {name}: {verdict:?}, not {words:?}"
+        );
+    }
 }
 
 #[test]
 fn the_frame_without_a_fault_is_green() {
-    assert_eq!(red::<f64>(Fault::None), Vec::<String>::new());
-    assert_eq!(red::<Complex<f32>>(Fault::None), Vec::<String>::new());
+    fn green<T: Scalar>() {
+        for (name, verdict) in run::<T, _>(&Faulty::new(Fault::None), &SCOPE, &Options::default()) {
+            assert!(verdict.is_ok(), "{name}: {verdict:?}");
+        }
+    }
+    green::<f64>();
+    green::<Complex<f32>>();
 }
 
 macro_rules! faults {
-    ($($name:ident: $fault:ident, $scalar:ty;)*) => {$(
+    ($($name:ident: $fault:ident, $scalar:ty, $($check:ident $words:literal),+;)*) => {$(
         #[test]
         fn $name() {
-            turns_red::<$scalar>(Fault::$fault);
+            turns_red::<$scalar>(Fault::$fault, &[$((seen_by::$check, $words)),+]);
         }
     )*};
 }
 
 faults! {
-    no_pivoting_is_seen: NoPivoting, f64;
-    the_last_of_equal_pivots_is_seen: LastOfEqualPivots, f32;
-    a_pivot_chosen_by_modulus_is_seen: PivotByModulus, Complex<f64>;
-    a_transposed_factor_is_seen: FactorTransposed, f64;
-    factors_of_the_transpose_are_seen: FactorsOfTheTranspose, f64;
-    an_interchange_dropped_on_the_left_is_seen: InterchangeDroppedOnTheLeft, f64;
-    a_dropped_interchange_is_seen: InterchangeDropped, f32;
-    a_permutation_for_pivots_is_seen: PivotsAsPermutation, f64;
-    pivots_counted_from_one_are_seen: PivotsOneBased, f64;
-    written_padding_is_seen: PaddingWritten, f64;
-    a_written_input_is_seen: InputWritten, f64;
-    a_disturbed_neighbour_is_seen: NeighbourDisturbed, f64;
-    a_swallowed_nan_is_seen: NanSwallowed, f64;
-    stale_scratch_is_seen: StaleScratch, f64;
-    a_singular_column_off_by_one_is_seen: SingularOffByOne, f64;
-    the_last_zero_pivot_for_the_first_is_seen: SingularIsLastZeroPivot, f64;
-    an_unseen_singular_matrix_is_seen: SingularUnseen, f64;
-    singular_above_not_finite_is_seen: SingularOutranksNotFinite, f64;
-    a_stale_inverse_is_seen: StaleInverseOfSingular, f64;
-    row_major_treated_as_transposed_is_seen: RowMajorAsTransposed, f64;
-    a_forgotten_conjugation_is_seen: ConjugationForgotten, Complex<f64>;
-    a_forgotten_transposition_is_seen: TransposeForgotten, f32;
-    one_matrix_that_does_not_serve_all_is_seen: OneMatrixNotBroadcast, f64;
-    a_skipped_last_matrix_is_seen: LastMatrixSkipped, f64;
-    an_unwritten_outcome_is_seen: OutcomeUnwritten, f64;
-    bits_that_depend_on_the_place_are_seen: BitsByPlace, f64;
-    bits_that_depend_on_the_batch_are_seen: BitsByBatch, f64;
-    a_lost_sign_is_seen: SignOfExchangesLost, f64;
-    a_wrong_condition_is_seen: ConditionByWrongNorm, f64;
-    the_reciprocal_of_a_tiny_pivot_is_seen: ReciprocalOfTinyPivots, f64;
-    unchecked_arguments_are_seen: ArgumentsUnchecked, f64;
-    an_accepted_unknown_plan_is_seen: UnknownPlanAccepted, f64;
-    a_determinant_of_a_singular_matrix_is_seen: SingularDeterminantNotZero, f64;
-    a_small_error_in_one_element_is_seen: SmallErrorInOneElement, f64;
+    no_pivoting_is_seen: NoPivoting, f64,
+        FACTORS "residual ratio", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "residual ratio",
+        SOLUTIONS "is regular, its matrix", DETERMINANTS "by itself or with the inverse";
+    the_last_of_equal_pivots_is_seen: LastOfEqualPivots, f32,
+        FACTORS "the pivots are", PIVOTS "LAPACK's rule", EXACT "factors differ",
+        DETERMINANTS "by itself or with the inverse";
+    a_pivot_chosen_by_modulus_is_seen: PivotByModulus, Complex<f64>,
+        PIVOTS "LAPACK's rule", DETERMINANTS "by itself or with the inverse";
+    a_transposed_factor_is_seen: FactorTransposed, f64,
+        FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio",
+        EXTREMES "multipliers";
+    factors_of_the_transpose_are_seen: FactorsOfTheTranspose, f64,
+        FACTORS "residual ratio", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "residual ratio",
+        SOLUTIONS "residual ratio", DETERMINANTS "by itself or with the inverse", NEIGHBOURS "its outcome is",
+        EXTREMES "multipliers";
+    an_interchange_dropped_on_the_left_is_seen: InterchangeDroppedOnTheLeft, f64,
+        FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio";
+    a_dropped_interchange_is_seen: InterchangeDropped, f32,
+        FACTORS "residual ratio", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "residual ratio",
+        SOLUTIONS "residual ratio", DETERMINANTS "with the factors";
+    a_permutation_for_pivots_is_seen: PivotsAsPermutation, f64,
+        FACTORS "pivot ", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "pivot ", SOLUTIONS "pivot ",
+        DETERMINANTS "pivot ", NEIGHBOURS "pivot ", BITS "pivot ", ORDERS "pivot ";
+    pivots_counted_from_one_are_seen: PivotsOneBased, f64,
+        FACTORS "pivot ", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "pivot ", SOLUTIONS "pivot ",
+        DETERMINANTS "pivot ", NEIGHBOURS "pivot ", BITS "pivot ", ORDERS "pivot ", EMPTY "pivot ";
+    written_padding_is_seen: PaddingWritten, f64,
+        FACTORS "was overwritten", PIVOTS "was overwritten", EXACT "was overwritten", INVERSE "was overwritten",
+        SOLUTIONS "was overwritten", DETERMINANTS "was overwritten", NEIGHBOURS "was overwritten",
+        BITS "was overwritten", ORDERS "was overwritten", EMPTY "was overwritten";
+    a_written_input_is_seen: InputWritten, f64,
+        FACTORS "was changed", PIVOTS "was changed", EXACT "was changed", INVERSE "was changed",
+        SOLUTIONS "was changed", DETERMINANTS "was changed", NEIGHBOURS "was changed", BITS "was changed",
+        ORDERS "was changed";
+    a_disturbed_neighbour_is_seen: NeighbourDisturbed, f64,
+        FACTORS "residual ratio", EXACT "factors differ", INVERSE "not all NaN", SOLUTIONS "residual ratio",
+        DETERMINANTS "with the factors", NEIGHBOURS "neighbour", EXTREMES "element ";
+    a_swallowed_nan_is_seen: NanSwallowed, f64,
+        FACTORS "not not finite", PIVOTS "the reference says", INVERSE "not not finite", SOLUTIONS "residual ratio",
+        DETERMINANTS "with the factors", NEIGHBOURS "its outcome is", EXTREMES "the outcome is";
+    stale_scratch_is_seen: StaleScratch, f64,
+        NEIGHBOURS "neighbour", AGAIN "differs from the first";
+    a_singular_column_off_by_one_is_seen: SingularOffByOne, f64,
+        FACTORS "not singular", PIVOTS "the reference says", EXACT "factors differ", INVERSE "not singular",
+        NEIGHBOURS "its outcome is";
+    the_last_zero_pivot_for_the_first_is_seen: SingularIsLastZeroPivot, f64,
+        FACTORS "not singular", PIVOTS "the reference says", EXACT "factors differ", INVERSE "not singular",
+        NEIGHBOURS "its outcome is";
+    an_unseen_singular_matrix_is_seen: SingularUnseen, f64,
+        FACTORS "not singular", PIVOTS "the reference says", EXACT "factors differ", INVERSE "residual ratio",
+        SOLUTIONS "residual ratio", DETERMINANTS "with the factors", NEIGHBOURS "its outcome is";
+    singular_above_not_finite_is_seen: SingularOutranksNotFinite, f64,
+        NEIGHBOURS "its outcome is";
+    a_stale_inverse_is_seen: StaleInverseOfSingular, f64,
+        INVERSE "not all NaN", NEIGHBOURS "not all NaN", EXTREMES "element ";
+    row_major_treated_as_transposed_is_seen: RowMajorAsTransposed, f64,
+        FACTORS "residual ratio", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "residual ratio",
+        SOLUTIONS "residual ratio", DETERMINANTS "by itself or with the inverse", ORDERS "against column-major",
+        EXTREMES "multipliers";
+    a_forgotten_conjugation_is_seen: ConjugationForgotten, Complex<f64>,
+        SOLUTIONS "residual ratio";
+    a_forgotten_transposition_is_seen: TransposeForgotten, f32,
+        SOLUTIONS "residual ratio";
+    one_matrix_that_does_not_serve_all_is_seen: OneMatrixNotBroadcast, f64,
+        SOLUTIONS "residual ratio";
+    a_skipped_last_matrix_is_seen: LastMatrixSkipped, f64,
+        FACTORS "residual ratio", EXACT "factors differ", INVERSE "not regular", SOLUTIONS "residual ratio",
+        DETERMINANTS "with the factors", BITS "element 0 is", EMPTY "the inverse of 4", EXTREMES "element ",
+        AGAIN "differs from the first";
+    an_unwritten_outcome_is_seen: OutcomeUnwritten, f64,
+        FACTORS "was not written", PIVOTS "was not written", EXACT "was not written", INVERSE "was not written",
+        SOLUTIONS "was not written", DETERMINANTS "was not written", NEIGHBOURS "was not written",
+        BITS "was not written", ORDERS "was not written", EMPTY "was not written", EXTREMES "was not written",
+        AGAIN "differs from the first";
+    bits_that_depend_on_the_place_are_seen: BitsByPlace, f64,
+        EXACT "factors differ", BITS "element 0 is", EMPTY "the inverse of 4", EXTREMES "not its own U";
+    bits_that_depend_on_the_batch_are_seen: BitsByBatch, f64,
+        EXACT "factors differ", BITS "element 0 is", EMPTY "the inverse of 4", AGAIN "differs from the first";
+    a_lost_sign_is_seen: SignOfExchangesLost, f64,
+        DETERMINANTS "with the factors";
+    a_wrong_condition_is_seen: ConditionByWrongNorm, f64,
+        INVERSE "the norms give";
+    the_reciprocal_of_a_tiny_pivot_is_seen: ReciprocalOfTinyPivots, f64,
+        FACTORS "not regular", PIVOTS "the reference says", DETERMINANTS "by itself or with the inverse",
+        EXTREMES "not its own U";
+    unchecked_arguments_are_seen: ArgumentsUnchecked, f64,
+        ARGUMENTS "was accepted";
+    an_accepted_unknown_plan_is_seen: UnknownPlanAccepted, f64,
+        ARGUMENTS "was accepted";
+    a_determinant_of_a_singular_matrix_is_seen: SingularDeterminantNotZero, f64,
+        DETERMINANTS "with the factors", NEIGHBOURS "its determinant is";
+    a_small_error_in_one_element_is_seen: SmallErrorInOneElement, f64,
+        FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio",
+        DETERMINANTS "with the factors", BITS "element 0 is", EMPTY "the inverse of 4", EXTREMES "element ";
 }
