@@ -360,3 +360,6 @@ fn one_norm<T: Scalar>(a: MatrixRef<'_, T>) -> f64 {
     let sum = |j: usize| (0..a.rows()).map(|i| a.at(i, j).modulus().to_f64()).sum::<f64>();
     (0..a.cols()).map(sum).fold(0.0, f64::max)
 }
+
+#[cfg(test)]
+mod tests;

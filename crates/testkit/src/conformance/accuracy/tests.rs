@@ -1,0 +1,69 @@
+use std::collections::HashSet;
+
+use super::*;
+
+fn of_order(scope: &Scope, n: usize) -> Vec<Case> {
+    cases(scope).filter(|case| case.n == n).collect()
+}
+
+#[test]
+fn every_small_order_meets_every_generator_and_large_ones_meet_some() {
+    for scope in [Scope::QUICK, Scope::FULL, Scope::EMULATED] {
+        let mut total = 0;
+        for &n in scope.orders {
+            let met: HashSet<String> = of_order(&scope, n).iter().map(|case| case.generator.to_string()).collect();
+            let (least, most) = match n {
+                0..=33 => (43, 43),
+                34..=65 => (14, 15),
+                _ => (5, 6),
+            };
+            assert!((least..=most).contains(&met.len()), "{}, order {n}: {}", scope.name, met.len());
+            total += met.len();
+        }
+        // None is met twice at one order.
+        assert_eq!(cases(&scope).count(), total, "{}", scope.name);
+    }
+}
+
+#[test]
+fn large_orders_leave_out_other_generators_each_time() {
+    let of = |n: usize| of_order(&Scope::FULL, n).iter().map(|case| case.generator.to_string()).collect::<Vec<_>>();
+    let some: HashSet<String> = [47, 63, 64].into_iter().flat_map(of).collect();
+    assert_eq!(some.len(), 43);
+    let large: HashSet<String> = [96, 100, 128, 129, 190, 200].into_iter().flat_map(of).collect();
+    assert!(large.len() > 30, "{}", large.len());
+}
+
+#[test]
+fn layouts_places_generators_and_batches_meet_each_other() {
+    let (mut routes, mut places, mut batches) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for case in cases(&Scope::QUICK) {
+        let (generator, in_place) = (case.generator.to_string(), matches!(case.route, Route::InPlace(_)));
+        routes.insert(format!("{:?}", case.route));
+        places.extend([(generator.clone(), in_place), (case.batch.to_string(), in_place)]);
+        batches.insert((generator, case.batch));
+    }
+    for order in Order::ALL {
+        assert!(routes.contains(&format!("{:?}", Route::InPlace(order))), "{order:?}");
+        for to in Order::ALL {
+            assert!(routes.contains(&format!("{:?}", Route::Between(order, to))), "{order:?} to {to:?}");
+        }
+    }
+    for generator in Generator::ALL.map(|generator| generator.to_string()) {
+        assert!([1, 2, 7].iter().all(|&batch| batches.contains(&(generator.clone(), batch))), "{generator}");
+        assert!([true, false].iter().all(|&place| places.contains(&(generator.clone(), place))), "{generator}");
+    }
+    for batch in ["0", "1", "2", "7", "100"] {
+        assert!([true, false].iter().all(|&place| places.contains(&(batch.to_owned(), place))), "{batch}");
+    }
+}
+
+#[test]
+fn large_batches_are_of_small_orders() {
+    let scope = Scope::FULL;
+    for &n in scope.orders {
+        let of = |batch: usize| of_order(&scope, n).iter().filter(|case| case.batch == batch).count();
+        assert_eq!((of(65_537), of(1000)), (usize::from(n <= 4), if n <= 33 { 2 } else { 0 }), "order {n}");
+        assert_eq!(of(7) == 0, n > 100, "order {n}");
+    }
+}
