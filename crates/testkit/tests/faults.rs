@@ -48,6 +48,13 @@ enum Fault {
     UnknownPlanAccepted,
     SingularDeterminantNotZero,
     SmallErrorInOneElement,
+    PivotUnwritten,
+    OutcomeBehindTheEnd,
+    TailWritten,
+    RightHandSideWritten,
+    SolutionCalledSingular,
+    FailedSolutionLeft,
+    FailedCalledRegular,
 }
 
 #[derive(Clone, Debug)]
@@ -230,6 +237,11 @@ fn disturb<T: Scalar>(faulty: &Faulty, out: batchla_core::BatchMut<'_, T>, outco
             }
         }
         Fault::OutcomeUnwritten => outcomes[batch - 1] = 0xA5A5_A5A5,
+        Fault::OutcomeBehindTheEnd => outcomes[batch] = 0,
+        Fault::TailWritten => {
+            // SAFETY: within the suite's allocation, which has a tail behind the batch.
+            unsafe { *start.add(layout.span()) = zero() };
+        }
         _ => {}
     }
 }
@@ -277,6 +289,7 @@ impl<T: Scalar> BatchedFactorize<T> for Faulty {
                 Fault::PivotsAsPermutation => pivots.copy_from_slice(&batchla_core::permutation(pivots)),
                 Fault::PivotsOneBased => pivots.iter_mut().for_each(|p| *p += 1),
                 Fault::InterchangeDropped if n > 2 => pivots[n / 2] = (n / 2) as u32,
+                Fault::PivotUnwritten if n > 2 => pivots[n / 2] = 0xA5A5_A5A5,
                 _ => {}
             }
             report.outcomes[b] = misreport(self.fault, outcome).to_word();
@@ -357,11 +370,21 @@ impl<T: Scalar> BatchedSolve<T> for Faulty {
         if self.is(Fault::OneMatrixNotBroadcast) && source.layout().is_some_and(|a| a.batch() == 1) {
             x.reborrow().into_matrices().skip(1).for_each(|mut x| x.fill_with(|_, _| zero()));
         }
-        report
-            .outcomes
-            .iter_mut()
-            .take(x.batch())
-            .for_each(|word| *word = misreport(self.fault, Outcome::from_word(*word)).to_word());
+        for (word, mut x) in report.outcomes.iter_mut().zip(x.reborrow().into_matrices()) {
+            let outcome = Outcome::from_word(*word);
+            if self.is(Fault::FailedSolutionLeft) && !outcome.is_regular() && x.rows() * x.cols() > 0 {
+                x.set(0, 0, one());
+            }
+            *word = match (self.fault, outcome) {
+                (Fault::SolutionCalledSingular, Outcome::Regular) => Outcome::Singular { column: 0 },
+                (Fault::FailedCalledRegular, _) => Outcome::Regular,
+                _ => misreport(self.fault, outcome),
+            }
+            .to_word();
+        }
+        if let (true, Some(b)) = (self.is(Fault::RightHandSideWritten), &b) {
+            write_input(b);
+        }
         disturb(self, x, report.outcomes);
         Ok(())
     }
@@ -536,4 +559,18 @@ faults! {
     a_small_error_in_one_element_is_seen: SmallErrorInOneElement, f64,
         FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio",
         DETERMINANTS "with the factors", BITS "element 0 is", EMPTY "the inverse of 4", EXTREMES "element ";
+    an_unwritten_pivot_is_seen: PivotUnwritten, f64,
+        FACTORS "was not written", BITS "was not written";
+    an_outcome_behind_the_end_is_seen: OutcomeBehindTheEnd, f64,
+        FACTORS "behind their end", SOLUTIONS "behind their end", EMPTY "behind their end";
+    a_written_tail_is_seen: TailWritten, f64,
+        FACTORS "was overwritten", INVERSE "was overwritten", SOLUTIONS "was overwritten";
+    a_written_right_hand_side_is_seen: RightHandSideWritten, f64,
+        SOLUTIONS "was changed", NEIGHBOURS "was changed";
+    a_regular_solution_called_singular_is_seen: SolutionCalledSingular, f64,
+        SOLUTIONS "its matrix regular", EMPTY "not all are regular";
+    what_is_left_of_a_failed_solution_is_seen: FailedSolutionLeft, f64,
+        NEIGHBOURS "not all NaN";
+    a_failed_solution_called_regular_is_seen: FailedCalledRegular, f64,
+        SOLUTIONS "is regular, its matrix", NEIGHBOURS "its outcome is";
 }
