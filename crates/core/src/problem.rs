@@ -376,6 +376,9 @@ mod tests {
         let part = solve.with_batch(2).unwrap();
         assert_eq!((part.batch(), part.a().batch(), part.b().map(BatchLayout::batch)), (2, 2, Some(1)));
         assert!(solve.with_batch(1 << 62).is_err());
+        let (own, a) = (Some(layout(5, 3, 1)), layout(5, 3, 3));
+        let solve = Problem::solve::<f32>(SourceKind::Matrix, a, own, layout(5, 3, 1), Transpose::None).unwrap();
+        assert_eq!(solve.with_batch(2).unwrap().b().map(BatchLayout::batch), Some(2));
     }
 
     #[test]
@@ -391,7 +394,9 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_has_its_name() {
+    fn operations_and_sources_have_their_names() {
+        let sources = [SourceKind::InPlace, SourceKind::Matrix, SourceKind::Factors];
+        assert_eq!(sources.map(SourceKind::name), ["in place", "from matrices", "from factors"]);
         use Operation::{Determinant, Factorize, Invert, Solve};
         assert_eq!(
             [Factorize, Invert, Solve, Determinant].map(Operation::name),

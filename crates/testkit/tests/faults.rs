@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use batchla_core::{
-    Backend, BatchRef, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex, DeterminantArgs,
-    Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options, Outcome, Prepared, Problem,
-    ReportMut, Scalar, SolveArgs, Source, Transpose,
+    Backend, BatchLayout, BatchRef, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex,
+    DeterminantArgs, Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options, Outcome,
+    Prepared, Problem, ReportMut, Scalar, SolveArgs, Source, Transpose,
 };
-use batchla_testkit::{Reference, ReferencePrepared, ReferenceWorkspace, Scope, Tally, check, run};
+use batchla_testkit::{
+    Defect, Generator, Place, Reference, ReferencePrepared, ReferenceWorkspace, Scope, Tally, check, cross_check, run,
+};
 use num_traits::{one, zero};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -453,6 +455,29 @@ fn the_frame_without_a_fault_is_green_and_compared_throughout() {
     }
     green::<f64>();
     green::<Complex<f32>>();
+}
+
+#[test]
+fn a_cross_check_names_what_differs_and_counts_ties() -> Result<(), Error> {
+    let layout = BatchLayout::column_major(6, 4, 4)?;
+    let against = |fault: Fault, generator: Generator| {
+        let a = generator.batch::<f64>(layout, 3)?;
+        cross_check(&Reference, &Faulty::new(fault), &a)
+    };
+    let all: Vec<usize> = (0..6).collect();
+    let none = against(Fault::None, Generator::Normal)?;
+    assert!(none.holds() && none.matrices == 6 && none.ties == 0, "{none}");
+    let unpivoted = against(Fault::NoPivoting, Generator::Normal)?;
+    assert!(!unpivoted.holds() && unpivoted.pivots_differ == all, "{unpivoted}");
+    let unseen = against(Fault::SingularUnseen, Generator::ZeroColumn(Place::Last))?;
+    assert!(!unseen.holds() && unseen.outcomes_differ == all && unseen.pivots_differ.is_empty(), "{unseen}");
+    let tied = against(Fault::LastOfEqualPivots, Generator::Wilkinson)?;
+    assert!(tied.holds() && tied.ties == 6, "{tied}");
+    // Nothing is said of the pivots of what is not finite, by either.
+    let swallowed = against(Fault::NanSwallowed, Generator::Planted(Defect::NaN))?;
+    assert_eq!(swallowed.outcomes_differ, [1, 4]);
+    assert!(swallowed.pivots_differ.is_empty() && swallowed.ties == 0, "{swallowed}");
+    Ok(())
 }
 
 macro_rules! faults {
