@@ -20,6 +20,7 @@ enum Fault {
     LastOfEqualPivots,
     PivotByModulus,
     FactorTransposed,
+    FactorsZero,
     FactorsOfTheTranspose,
     InterchangeDroppedOnTheLeft,
     InterchangeDropped,
@@ -281,6 +282,9 @@ impl<T: Scalar> BatchedFactorize<T> for Faulty {
             if turned || self.is(Fault::FactorTransposed) {
                 transpose(&mut lu);
             }
+            if self.is(Fault::FactorsZero) {
+                lu.fill_with(|_, _| zero());
+            }
             if let Some(determinants) = &mut report.determinants {
                 let identity: Vec<u32> = (0..n as u32).collect();
                 let signs = if self.is(Fault::SignOfExchangesLost) { &identity } else { &*pivots };
@@ -501,6 +505,8 @@ faults! {
     a_transposed_factor_is_seen: FactorTransposed, f64,
         FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio",
         EXTREMES "multipliers";
+    factors_of_zeros_are_seen: FactorsZero, f64,
+        FACTORS "residual ratio", EXACT "factors differ", SOLUTIONS "its matrix regular";
     factors_of_the_transpose_are_seen: FactorsOfTheTranspose, f64,
         FACTORS "residual ratio", PIVOTS "LAPACK's rule", EXACT "factors differ", INVERSE "residual ratio",
         SOLUTIONS "residual ratio", DETERMINANTS "by itself or with the inverse", NEIGHBOURS "its outcome is",

@@ -67,3 +67,24 @@ fn large_batches_are_of_small_orders() {
         assert_eq!(of(7) == 0, n > 100, "order {n}");
     }
 }
+
+#[test]
+fn what_is_known_of_a_case_is_known_of_its_generator() {
+    let case = |generator| Case { generator, batch: 3, n: 8, route: Route::InPlace(Order::RowMajor), seed: 1 };
+    let names = |of: fn(&Case) -> bool| {
+        let known = Generator::ALL.into_iter().filter(|&generator| of(&case(generator)));
+        known.map(|generator| generator.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(Case::random), "uniform normal positive-definite");
+    assert_eq!(
+        names(Case::well_conditioned),
+        "condition:1e0 condition:1e3 diagonally-dominant upper-triangular lower-triangular"
+    );
+    assert_eq!(names(|case| !case.precise(1)), "planted:subnormal planted:tiny");
+    assert_eq!(names(|case| !case.precise(2)), "");
+}
+
+#[test]
+fn a_ratio_at_the_limit_or_none_at_all_fails() {
+    assert!(within(29.9, LIMIT) && !within(LIMIT, LIMIT) && !within(f64::NAN, LIMIT));
+}
