@@ -136,6 +136,36 @@ fn growth_is_that_of_wilkinsons_matrix() {
 }
 
 #[test]
+fn growth_is_divided_out_of_the_ratio_of_factors_and_shrinking_is_not() {
+    let n = 20;
+    let a = Generator::Wilkinson.matrix::<f64>(n, 0, 0);
+    let Eliminated { mut lu, pivots, .. } = eliminate(&a, n);
+    let off = 2f64.powi(19 - 40);
+    lu[n * n - 1] += off;
+    let [a, lu] = [a, lu].map(|m| square_batch(m, n));
+    let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+    // ‖A‖ = n, and ‖P⁻¹A − LU‖ is the element's error.
+    assert_eq!(factorization_ratio(a, lu, &pivots), off / (400.0 * f64::EPSILON / 2.0) / (2f64.powi(19) + off));
+    // [1 1; 1 3/2] = [1 0; 1 1] [1 1; 0 1/2]: the largest element of U is 2/3 of that of A.
+    let a = square_batch(vec![1.0, 1.0, 1.0, 1.5], 2);
+    let lu = square_batch(vec![1.0, 1.0, 1.0, 0.5 + off], 2);
+    let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+    assert_eq!(growth(a, lu), 2.0 / 3.0);
+    assert_eq!(factorization_ratio(a, lu, &[0, 1]), off / (2.0 * 2.5 * f64::EPSILON / 2.0));
+}
+
+#[test]
+fn growth_is_that_of_the_matrix_whatever_its_scale() {
+    for power in [-1000, -300, 300, 990] {
+        let scale = 2f64.powi(power);
+        let a = square_batch(vec![1.0 * scale, 1.0 * scale, 1.0 * scale, -1.0 * scale], 2);
+        let lu = square_batch(vec![1.0 * scale, 1.0, 1.0 * scale, -2.0 * scale], 2);
+        let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+        assert_eq!((growth(a, lu), factorization_ratio(a, lu, &[0, 1])), (2.0, 0.0), "2^{power}");
+    }
+}
+
+#[test]
 fn the_left_inverse_is_measured_not_the_right() {
     let (t, e) = (1024.0, 0.0625f64);
     let a = square_batch(vec![1.0, 0.0, t, 1.0], 2);
