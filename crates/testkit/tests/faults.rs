@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use batchla_core::{
     Backend, BatchLayout, BatchRef, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex,
-    DeterminantArgs, Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options, Outcome,
-    Prepared, Problem, ReportMut, Scalar, SolveArgs, Source, Transpose,
+    Determinant, DeterminantArgs, Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options,
+    Outcome, Prepared, Problem, ReportMut, Scalar, SolveArgs, Source, Transpose,
 };
 use batchla_testkit::{
     Defect, Generator, Place, Reference, ReferencePrepared, ReferenceWorkspace, Scope, Tally, check, cross_check, run,
@@ -46,6 +46,13 @@ enum Fault {
     BitsByBatch,
     SignOfExchangesLost,
     ConditionByWrongNorm,
+    ConditionInfinite,
+    ConditionOffByALittle,
+    DeterminantOffByALittle,
+    PhaseOffByALittle,
+    DeterminantBesideTheInverseLost,
+    RegularCalledSingular,
+    OneRightHandSideNotBroadcast,
     ReciprocalOfTinyPivots,
     /// No fault: quotients are rounded twice where nothing under- or overflows by it.
     RoundedOtherwise,
@@ -174,6 +181,7 @@ fn misreport(fault: Fault, outcome: Outcome) -> Outcome {
         (Fault::SingularOffByOne, Outcome::Singular { column }) => Outcome::Singular { column: column + 1 },
         (Fault::SingularUnseen, Outcome::Singular { .. }) => Outcome::Regular,
         (Fault::NanSwallowed, Outcome::NotFinite) => Outcome::Regular,
+        (Fault::RegularCalledSingular, Outcome::Regular) => Outcome::Singular { column: 0 },
         (_, outcome) => outcome,
     }
 }
@@ -295,7 +303,17 @@ impl<T: Scalar> BatchedFactorize<T> for Faulty {
                 let identity: Vec<u32> = (0..n as u32).collect();
                 let signs = if self.is(Fault::SignOfExchangesLost) { &identity } else { &*pivots };
                 let outcome = if self.is(Fault::SingularDeterminantNotZero) { Outcome::Regular } else { outcome };
-                determinants[b] = batchla_core::Determinant::from_factors(outcome, |k| lu.at(k, k), signs);
+                let determinant = Determinant::from_factors(outcome, |k| lu.at(k, k), signs);
+                let little = T::from_f64(1e-9, 0.0).re();
+                determinants[b] = match self.fault {
+                    Fault::DeterminantOffByALittle => {
+                        Determinant { log_abs: determinant.log_abs + little, ..determinant }
+                    }
+                    Fault::PhaseOffByALittle => {
+                        Determinant { sign: determinant.sign + T::from_real(little), ..determinant }
+                    }
+                    _ => determinant,
+                };
             }
             match self.fault {
                 Fault::PivotsAsPermutation => pivots.copy_from_slice(&batchla_core::permutation(pivots)),
@@ -348,8 +366,17 @@ impl<T: Scalar> BatchedInvert<T> for Faulty {
                 transpose(&mut x);
             }
             report.outcomes[b] = misreport(self.fault, outcome).to_word();
-            if let (Fault::ConditionByWrongNorm, Some(conditions)) = (self.fault, &mut report.conditions) {
-                conditions[b] = conditions[b] + conditions[b];
+            if let Some(conditions) = &mut report.conditions {
+                conditions[b] = match self.fault {
+                    Fault::ConditionByWrongNorm => conditions[b] + conditions[b],
+                    Fault::ConditionInfinite => Float::infinity(),
+                    Fault::ConditionOffByALittle => conditions[b] * T::from_f64(1.0 + 1e-9, 0.0).re(),
+                    _ => conditions[b],
+                };
+            }
+            if let (Fault::DeterminantBesideTheInverseLost, Some(determinants)) = (self.fault, &mut report.determinants)
+            {
+                determinants[b] = Determinant::zero();
             }
         }
         if let (true, Source::Matrix(a)) = (self.is(Fault::InputWritten), &source) {
@@ -379,7 +406,12 @@ impl<T: Scalar> BatchedSolve<T> for Faulty {
             Problem::solve::<T>(problem.source(), *problem.a(), problem.b().copied(), *problem.out(), transpose)?;
         let prepared = Reference.prepare(&other, &Options::default())?;
         Reference.run_solve(&prepared, SolveArgs::new(&source, b.as_ref(), &mut x, lend(&mut report)), workspace)?;
-        if self.is(Fault::OneMatrixNotBroadcast) && source.layout().is_some_and(|a| a.batch() == 1) {
+        let skipped = match self.fault {
+            Fault::OneMatrixNotBroadcast => source.layout().map(BatchLayout::batch),
+            Fault::OneRightHandSideNotBroadcast => b.as_ref().map(BatchRef::batch),
+            _ => None,
+        };
+        if skipped == Some(1) {
             x.reborrow().into_matrices().skip(1).for_each(|mut x| x.fill_with(|_, _| zero()));
         }
         for (word, mut x) in report.outcomes.iter_mut().zip(x.reborrow().into_matrices()) {
@@ -573,6 +605,8 @@ faults! {
         SOLUTIONS "residual ratio";
     one_matrix_that_does_not_serve_all_is_seen: OneMatrixNotBroadcast, f64,
         SOLUTIONS "residual ratio";
+    one_right_hand_side_that_does_not_serve_all_is_seen: OneRightHandSideNotBroadcast, f64,
+        SOLUTIONS "residual ratio";
     a_skipped_last_matrix_is_seen: LastMatrixSkipped, f64,
         FACTORS "residual ratio", EXACT "factors differ", INVERSE "not regular", SOLUTIONS "residual ratio",
         DETERMINANTS "with the factors", BITS "element 0 is", EMPTY "the inverse of 4", EXTREMES "element ",
@@ -590,6 +624,19 @@ faults! {
         DETERMINANTS "with the factors";
     a_wrong_condition_is_seen: ConditionByWrongNorm, f64,
         INVERSE "the norms give";
+    an_infinite_condition_is_seen: ConditionInfinite, f64,
+        INVERSE "the norms give";
+    a_condition_that_is_off_by_a_little_is_seen: ConditionOffByALittle, f64,
+        INVERSE "the norms give";
+    a_determinant_that_is_off_by_a_little_is_seen: DeterminantOffByALittle, f64,
+        DETERMINANTS "with the factors", EMPTY "the determinants are wrong";
+    a_phase_that_is_off_by_a_little_is_seen: PhaseOffByALittle, Complex<f64>,
+        DETERMINANTS "with the factors", EMPTY "the determinants are wrong";
+    a_lost_determinant_beside_the_inverse_is_seen: DeterminantBesideTheInverseLost, f64,
+        DETERMINANTS "by itself or with the inverse", EMPTY "the determinants are wrong";
+    a_regular_matrix_called_singular_is_seen: RegularCalledSingular, f64,
+        FACTORS "not regular", PIVOTS "the reference says", EXACT "factors differ", INVERSE "not regular",
+        SOLUTIONS "nothing was compared", EMPTY "not all are regular", EXTREMES "the outcome is";
     the_reciprocal_of_a_tiny_pivot_is_seen: ReciprocalOfTinyPivots, f64,
         FACTORS "not regular", PIVOTS "the reference says", DETERMINANTS "by itself or with the inverse",
         EXTREMES "not its own U";
