@@ -203,6 +203,66 @@ fn solutions_are_measured_by_column_and_by_form_of_the_matrix() {
 }
 
 #[test]
+fn a_solutions_ratio_is_its_error_over_order_norms_and_roundoff() {
+    let off = 2f64.powi(-30);
+    let a = square_batch(vec![2.0, 0.0, 0.0, 4.0], 2);
+    let column = |first: f64, second: f64| Batch::from_fn(1, 2, 1, |_, i, _| [first, second][i]).unwrap();
+    let (x, b, zero) = (column(1.0, 3.0), column(2.0 + off, 12.0 - off), column(0.0, 0.0));
+    let [a, x, b, zero] = [&a, &x, &b, &zero].map(|m| m.view().matrix(0).unwrap());
+    assert_eq!(solution_ratio(a, Transpose::None, x, b), 2.0 * off / (2.0 * 4.0 * 4.0 * f64::EPSILON / 2.0));
+    assert_eq!(solution_ratio(a, Transpose::None, zero, b), f64::INFINITY);
+}
+
+#[test]
+fn right_hand_sides_and_solutions_that_do_not_fit_fail() {
+    let zeros = |rows, cols| Batch::<f64>::from_fn(1, rows, cols, |_, _, _| 1.0).unwrap();
+    let ratio = |a: &Batch<f64>, x: &Batch<f64>, b: &Batch<f64>| {
+        let [a, x, b] = [a, x, b].map(|m| m.view().matrix(0).unwrap());
+        solution_ratio(a, Transpose::None, x, b)
+    };
+    let (a, two) = (square_batch(vec![1.0, 0.0, 0.0, 1.0], 2), zeros(2, 1));
+    assert_eq!(ratio(&a, &two, &two), 0.0);
+    for (a, x, b) in [
+        (&zeros(2, 3), &two, &two),
+        (&a, &zeros(3, 1), &two),
+        (&a, &zeros(2, 2), &two),
+        (&a, &two, &zeros(3, 1)),
+        (&a, &two, &zeros(2, 2)),
+        (&a, &zeros(1, 1), &zeros(1, 1)),
+    ] {
+        assert_eq!(ratio(a, x, b), f64::INFINITY);
+    }
+}
+
+#[test]
+fn the_first_of_equally_bad_matrices_is_named_and_the_limit_itself_fails() {
+    let mut ratios = Ratios::default();
+    for (matrix, ratio) in [(3, 1.0), (4, 30.0), (5, 30.0), (6, 2.0)] {
+        ratios.add(matrix, ratio);
+    }
+    assert_eq!((ratios.compared, ratios.worst), (4, Some(Worst { ratio: 30.0, matrix: 4 })));
+    assert!(ratios.below(30.1) && !ratios.below(30.0));
+    ratios.add(7, f64::NAN);
+    assert_eq!(ratios.worst, Some(Worst { ratio: f64::INFINITY, matrix: 7 }));
+}
+
+#[test]
+fn one_matrix_or_one_right_hand_side_may_serve_all_solutions() {
+    let a = Batch::<f64>::from_fn(3, 2, 2, |b, i, j| if i == j { (b + 1) as f64 } else { 0.0 }).unwrap();
+    let one = Batch::<f64>::from_fn(1, 2, 2, |_, i, j| if i == j { 2.0 } else { 0.0 }).unwrap();
+    let right = Batch::<f64>::from_fn(1, 2, 1, |_, i, _| (6 * (i + 1)) as f64).unwrap();
+    let rights = Batch::<f64>::from_fn(3, 2, 1, |b, i, _| (2 * (b + i + 1)) as f64).unwrap();
+    let outcomes = [Outcome::Regular; 3];
+    let of_one_right = Batch::<f64>::from_fn(3, 2, 1, |b, i, _| (6 * (i + 1) / (b + 1)) as f64).unwrap();
+    let of_one_matrix = Batch::<f64>::from_fn(3, 2, 1, |b, i, _| (b + i + 1) as f64).unwrap();
+    let exact = Ratios { compared: 3, worst: Some(Worst { ratio: 0.0, matrix: 0 }) };
+    assert_eq!(solution_ratios(&a, Transpose::None, &of_one_right, &right, &outcomes), exact);
+    assert_eq!(solution_ratios(&one, Transpose::None, &of_one_matrix, &rights, &outcomes), exact);
+    let crossed = solution_ratios(&a, Transpose::None, &of_one_matrix, &rights, &outcomes);
+    assert!(!crossed.below(LIMIT), "{crossed}");
+}
+
+#[test]
 fn the_worst_matrix_of_a_batch_is_named_and_failed_ones_are_left_out() {
     let (n, layout) = (5, BatchLayout::row_major(6, 5, 5).unwrap());
     let generator = Generator::Planted(Defect::NaN);
