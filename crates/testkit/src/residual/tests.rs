@@ -158,8 +158,8 @@ fn growth_is_divided_out_of_the_ratio_of_factors_and_shrinking_is_not() {
 fn growth_is_that_of_the_matrix_whatever_its_scale() {
     for power in [-1000, -300, 300, 990] {
         let scale = 2f64.powi(power);
-        let a = square_batch(vec![1.0 * scale, 1.0 * scale, 1.0 * scale, -1.0 * scale], 2);
-        let lu = square_batch(vec![1.0 * scale, 1.0, 1.0 * scale, -2.0 * scale], 2);
+        let a = square_batch(vec![scale, scale, scale, -scale], 2);
+        let lu = square_batch(vec![scale, 1.0, scale, -2.0 * scale], 2);
         let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
         assert_eq!((growth(a, lu), factorization_ratio(a, lu, &[0, 1])), (2.0, 0.0), "2^{power}");
     }
