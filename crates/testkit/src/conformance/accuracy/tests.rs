@@ -102,3 +102,25 @@ fn norms_and_growth_are_those_of_matrices_worked_by_hand() -> Result<(), String>
     assert_eq!(growth, Some(2f64.powi(19)));
     Ok(())
 }
+
+#[test]
+fn a_condition_is_the_product_of_the_norms_or_infinite_beyond_the_range() {
+    let epsilon = f64::from(f32::EPSILON);
+    for (given, holds) in [
+        (6.0, true),
+        (6.0 * (1.0 + 13.9 * epsilon), true),
+        (6.0 * (1.0 - 13.9 * epsilon), true),
+        (6.0 * (1.0 + 14.1 * epsilon), false),
+        (6.0 * (1.0 - 14.1 * epsilon), false),
+        (f64::INFINITY, false),
+        (f64::NAN, false),
+    ] {
+        assert_eq!(is_condition::<f32>(given, 2.0, 3.0, 3), holds, "{given:e}");
+    }
+    for (a, x) in [(1e39, 1e-20), (1e-20, 1e39), (1e20, 1e20)] {
+        assert!(
+            is_condition::<f32>(f64::INFINITY, a, x, 3) && !is_condition::<f64>(f64::INFINITY, a, x, 3),
+            "{a:e} {x:e}"
+        );
+    }
+}
