@@ -136,6 +136,17 @@ fn growth_is_that_of_wilkinsons_matrix() {
 }
 
 #[test]
+fn what_a_product_has_beyond_the_working_precision_is_counted() {
+    let (x, off) = (1.0 + 2f64.powi(-30), 2f64.powi(-50));
+    // L = [1 0; x 1], U = [1 x; 0 1 + off]: L U has x² + 1 + off where A has 2 + 2⁻²⁹, and x² is 1 + 2⁻²⁹ + 2⁻⁶⁰.
+    let a = square_batch(vec![1.0, x, x, 2.0 + 2f64.powi(-29)], 2);
+    let lu = square_batch(vec![1.0, x, x, 1.0 + off], 2);
+    let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+    let ratio = factorization_ratio(a, lu, &[0, 1]);
+    assert_eq!(ratio, (off + 2f64.powi(-60)) / (2.0 * (3.0 * x) * f64::EPSILON / 2.0));
+}
+
+#[test]
 fn growth_is_divided_out_of_the_ratio_of_factors_and_shrinking_is_not() {
     let n = 20;
     let a = Generator::Wilkinson.matrix::<f64>(n, 0, 0);
