@@ -162,11 +162,14 @@ mod tests {
 
     #[test]
     fn a_small_pivot_on_the_way_widens_what_is_a_tie() {
-        let rows = |pivot: f64| [[pivot, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0 + 1e-11, 1.0]];
-        assert_eq!(compare(rows(1e-4), [0, 1, 2], [0, 2, 2]), Choice::Tie { column: 1 });
-        assert_eq!(compare(rows(1.0), [0, 1, 2], [0, 2, 2]), Choice::Wrong { column: 1 });
-        // A zero pivot eliminates nothing; what comes after it may be anything.
-        assert_eq!(compare(rows(0.0), [0, 1, 2], [0, 2, 2]), Choice::Tie { column: 1 });
+        for scale in [1.0, 2f64.powi(40), 2f64.powi(-40)] {
+            let rows = |pivot| [[pivot, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0 + 1e-11, 1.0]];
+            let compared = |pivot| compare(rows(pivot).map(|row| row.map(|x| x * scale)), [0, 1, 2], [0, 2, 2]);
+            assert_eq!(compared(1e-4), Choice::Tie { column: 1 }, "{scale:e}");
+            assert_eq!(compared(1.0), Choice::Wrong { column: 1 }, "{scale:e}");
+            // A zero pivot eliminates nothing; what comes after it may be anything.
+            assert_eq!(compared(0.0), Choice::Tie { column: 1 }, "{scale:e}");
+        }
     }
 
     #[test]
