@@ -246,11 +246,12 @@ fn disturb<T: Scalar>(faulty: &Faulty, out: batchla_core::BatchMut<'_, T>, outco
                 *x += x.read().scale(T::EPSILON).scale(T::from_f64(1e4, 0.0).re());
             }
         }
-        Fault::StaleScratch => {
+        Fault::StaleScratch if rows > 1 => {
             let met = faulty.stale.swap(outcomes[..batch].contains(&Outcome::NotFinite.to_word()), Ordering::Relaxed);
             if met {
+                let last = element(batch - 1, rows - 1, cols - 1);
                 // SAFETY: an element that the layout names.
-                unsafe { *element(0, 0, 0) = nudge(*element(0, 0, 0)) };
+                unsafe { *last = nudge(*last) };
             }
         }
         Fault::OutcomeUnwritten => outcomes[batch - 1] = 0xA5A5_A5A5,
