@@ -209,6 +209,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_a_plain_batch_is_one_slice() {
+        let mut batch = Batch::<f64>::from_fn(5, 2, 3, |b, i, j| (100 * b + 10 * i + j) as f64).unwrap();
+        let (mut left, mut right) = batch.view_mut().into_matrices().split_at(2);
+        assert_eq!(left.plain_slice().map(|slice| slice.len()), Some(12));
+        assert_eq!(right.plain_slice().map(|slice| (slice.len(), slice[0])), Some((18, 200.0)));
+        assert_eq!(right.nth(1).map(|matrix| matrix.at(1, 2)), Some(312.0));
+        assert_eq!(right.plain_slice(), Some(&mut [400.0, 410.0, 401.0, 411.0, 402.0, 412.0][..]));
+        assert!(right.nth(1).is_none() && right.next().is_none());
+        let mut rows = batch.to_layout(BatchLayout::row_major(5, 2, 3).unwrap()).unwrap();
+        assert_eq!(rows.view_mut().into_matrices().plain_slice(), None);
+    }
+
+    #[test]
     fn a_view_reads_what_the_layout_says() {
         let numbers: Vec<f64> = (0..12).map(f64::from).collect();
         let rows = BatchRef::new(&numbers, BatchLayout::row_major(2, 2, 3).unwrap()).unwrap();

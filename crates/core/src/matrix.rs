@@ -262,3 +262,81 @@ impl<T: Scalar> fmt::Debug for MatrixMut<'_, T> {
         self.share().fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::batch::Batch;
+    use crate::layout::BatchLayout;
+
+    /// Matrices whose element (i, j) is `10 i + j`, by columns, by rows and among others.
+    fn layouts() -> [BatchLayout; 3] {
+        [BatchLayout::column_major(2, 3, 2), BatchLayout::row_major(2, 3, 2), BatchLayout::interleaved(2, 3, 2, 2)]
+            .map(Result::unwrap)
+    }
+
+    fn numbered(layout: BatchLayout) -> Batch<f64> {
+        let a = Batch::from_fn(2, 3, 2, |b, i, j| (100 * b + 10 * i + j) as f64).unwrap();
+        a.to_layout(layout).unwrap()
+    }
+
+    #[test]
+    fn strides_and_the_first_elements_place_are_the_layouts() {
+        for (layout, strides) in layouts().into_iter().zip([(1, 3), (2, 1), (2, 6)]) {
+            let mut a = numbered(layout);
+            let first = layout.offset(1, 0, 0);
+            let place = a.as_slice().as_ptr().wrapping_add(first);
+            let view = a.view();
+            let matrix = view.matrix(1).unwrap();
+            assert_eq!((matrix.as_ptr(), (matrix.row_stride(), matrix.col_stride())), (place, strides));
+            let mut matrix = a.view_mut().into_matrices().nth(1).unwrap();
+            assert_eq!(
+                (matrix.as_mut_ptr().cast_const(), (matrix.row_stride(), matrix.col_stride())),
+                (place, strides)
+            );
+            assert_eq!((matrix.at(2, 1), matrix.reborrow().at(0, 1), matrix.share().at(1, 0)), (121.0, 101.0, 110.0));
+        }
+    }
+
+    #[test]
+    fn columns_are_slices_only_where_their_elements_are_neighbours() {
+        let mut seen = Vec::new();
+        for layout in layouts() {
+            let mut a = numbered(layout);
+            let mut matrix = a.view_mut().into_matrices().next().unwrap();
+            seen.push(matrix.column_mut(1).map(|column| column.to_vec()));
+            assert_eq!(matrix.share().column(1).map(<[f64]>::to_vec), seen[seen.len() - 1]);
+        }
+        assert_eq!(seen, [Some(vec![1.0, 11.0, 21.0]), None, None]);
+        // One element is its own neighbour.
+        let mut flat = Batch::<f64>::from_fn(1, 1, 2, |_, _, j| j as f64).unwrap();
+        assert_eq!(flat.view_mut().into_matrices().next().unwrap().column_mut(1), Some(&mut [1.0][..]));
+        let wide = flat.to_layout(BatchLayout::interleaved(1, 1, 2, 2).unwrap()).unwrap();
+        assert_eq!(wide.view().matrix(0).unwrap().column(1), Some(&[1.0][..]));
+    }
+
+    #[test]
+    fn columns_copied_out_and_back_leave_what_lies_between_them() {
+        for layout in layouts() {
+            let a = numbered(layout);
+            let mut columns = [-1.0; 9];
+            a.view().matrix(1).unwrap().copy_to_columns(&mut columns, 4);
+            assert_eq!(columns, [100.0, 110.0, 120.0, -1.0, 101.0, 111.0, 121.0, -1.0, -1.0]);
+            let mut back = Batch::<f64>::zeros(layout).unwrap();
+            assert!(back.view_mut().into_matrices().nth(1).unwrap().copy_from_columns(&columns, 4));
+            assert_eq!(back.get(1, 2, 1), Some(121.0));
+            assert!((0..6).all(|at| back.get(1, at % 3, at / 3) == a.get(1, at % 3, at / 3)));
+            assert_eq!(back.get(0, 0, 0), Some(0.0));
+        }
+    }
+
+    #[test]
+    fn copying_in_tells_what_is_not_finite_wherever_it_lies() {
+        let mut a = Batch::<f64>::from_fn(1, 3, 2, |_, _, _| 0.0).unwrap();
+        for at in 0..6 {
+            let mut columns = [1.0; 6];
+            columns[at] = f64::NAN;
+            assert!(!a.view_mut().into_matrices().next().unwrap().copy_from_columns(&columns, 3), "{at}");
+            assert!(a.get(0, at % 3, at / 3).is_some_and(f64::is_nan));
+        }
+    }
+}

@@ -95,13 +95,18 @@ mod tests {
             [Outcome::Regular, Outcome::Singular { column: 0 }, Outcome::Singular { column: 511 }, Outcome::NotFinite]
         {
             assert_eq!(Outcome::from_word(outcome.to_word()), outcome);
+            assert_eq!(outcome.is_regular(), outcome.to_word() == 0);
         }
+        // A column that no word holds is singular still.
+        let beyond = Outcome::from_word(Outcome::Singular { column: 1 << 40 }.to_word());
+        assert!(matches!(beyond, Outcome::Singular { .. }), "{beyond}");
     }
 
     #[test]
     fn info_is_lapacks() {
         assert_eq!(Outcome::Regular.info(), 0);
         assert_eq!(Outcome::Singular { column: 3 }.info(), 4);
+        assert_eq!(Outcome::NotFinite.info(), -1);
     }
 
     #[test]

@@ -376,6 +376,9 @@ mod tests {
         let part = solve.with_batch(2).unwrap();
         assert_eq!((part.batch(), part.a().batch(), part.b().map(BatchLayout::batch)), (2, 2, Some(1)));
         assert!(solve.with_batch(1 << 62).is_err());
+        let (own, a) = (Some(layout(5, 3, 1)), layout(5, 3, 3));
+        let solve = Problem::solve::<f32>(SourceKind::Matrix, a, own, layout(5, 3, 1), Transpose::None).unwrap();
+        assert_eq!(solve.with_batch(2).unwrap().b().map(BatchLayout::batch), Some(2));
     }
 
     #[test]
@@ -391,8 +394,49 @@ mod tests {
     }
 
     #[test]
+    fn operations_and_sources_have_their_names() {
+        let sources = [SourceKind::InPlace, SourceKind::Matrix, SourceKind::Factors];
+        assert_eq!(sources.map(SourceKind::name), ["in place", "from matrices", "from factors"]);
+        use Operation::{Determinant, Factorize, Invert, Solve};
+        assert_eq!(
+            [Factorize, Invert, Solve, Determinant].map(Operation::name),
+            ["factorize", "invert", "solve", "determinant"]
+        );
+    }
+
+    #[test]
+    fn extras_are_had_of_the_operations_that_give_them_and_stay() {
+        let a = layout(2, 3, 3);
+        let (determinant, condition) = (Extras::none().with_determinant(), Extras::none().with_condition());
+        let invert = |source| Problem::invert::<f64>(source, a, a).unwrap();
+        let both = invert(SourceKind::InPlace).with_extras(determinant.with_condition()).unwrap();
+        assert_eq!((both.extras().determinant, both.extras().condition), (true, true));
+        assert!(invert(SourceKind::Factors).with_extras(condition).is_err());
+        assert!(invert(SourceKind::Factors).with_extras(determinant).is_ok());
+        let x = layout(2, 3, 1);
+        let solve = Problem::solve::<f64>(SourceKind::Matrix, a, None, x, Transpose::ConjugateTranspose).unwrap();
+        assert_eq!(solve.transpose(), Transpose::ConjugateTranspose);
+        assert!(solve.clone().with_extras(Extras::none()).is_ok() && solve.with_extras(determinant).is_err());
+    }
+
+    #[test]
+    fn packed_all_operands_are_dense() {
+        let apart = |rows, cols| layout(4, rows, cols).with_group_stride(100).unwrap();
+        let (a, b, x) = (apart(3, 3), apart(3, 2), apart(3, 2));
+        let packed =
+            Problem::solve::<f64>(SourceKind::Matrix, a, Some(b), x, Transpose::Transpose).unwrap().packed().unwrap();
+        assert!(packed.a().is_dense() && packed.b().is_some_and(BatchLayout::is_dense) && packed.out().is_dense());
+        assert_eq!((packed.transpose(), packed.batch()), (Transpose::Transpose, 4));
+    }
+
+    #[test]
     fn flops_are_the_usual_counts() {
         let a = layout(10, 3, 3);
+        let solve = |source| Problem::solve::<f64>(source, a, None, layout(10, 3, 4), Transpose::None).unwrap().flops();
+        assert_eq!((solve(SourceKind::Factors), solve(SourceKind::Matrix)), (720.0, 900.0));
+        assert_eq!(Problem::invert::<f64>(SourceKind::Factors, a, a).unwrap().flops(), 360.0);
+        assert_eq!(Problem::determinant::<f64>(SourceKind::Matrix, a).unwrap().flops(), 180.0);
+        assert_eq!(Problem::determinant::<f64>(SourceKind::Factors, a).unwrap().flops(), 0.0);
         assert_eq!(Problem::invert::<f64>(SourceKind::Matrix, a, a).unwrap().flops(), 540.0);
         assert_eq!(Problem::factorize::<num_complex::Complex<f32>>(SourceKind::InPlace, a, a).unwrap().flops(), 720.0);
     }

@@ -318,7 +318,38 @@ mod tests {
     }
 
     #[test]
+    fn kinds_are_lapacks_in_name_letter_and_size() {
+        let told = ScalarKind::ALL.map(|kind| (kind.name(), kind.letter(), kind.bytes()));
+        assert_eq!(told, [("f32", 's', 4), ("f64", 'd', 8), ("c32", 'c', 8), ("c64", 'z', 16)]);
+    }
+
+    #[test]
+    fn a_quotient_is_accurate_wherever_it_and_its_operands_can_be_represented() {
+        let z = Complex::<f64>::new;
+        let times = |x: Complex<f64>, power: i32| {
+            let (half, rest) = (2f64.powi(power / 2), 2f64.powi(power - power / 2));
+            z(x.re * half * rest, x.im * half * rest)
+        };
+        let small = [z(3.0, 2.0), z(-2.0, 3.0), z(5.0, 0.0), z(0.0, -7.0), z(1.0, -6.0)];
+        for (b, q) in small.into_iter().flat_map(|b| small.map(|q| (b, q))) {
+            for (dividend, divisor) in
+                [(0, 0), (900, 900), (-1074, -1074), (-1074, 0), (-1074, -1000), (1010, -9), (-40, 970)]
+            {
+                let given = times(b * q, dividend).divide(times(b, divisor));
+                let expected = times(q, dividend - divisor);
+                // One unit of the subnormal numbers is all that a quotient among them can promise.
+                let slack = (expected.modulus() * 1e-15).max(f64::from_bits(1));
+                assert!(
+                    (given - expected).modulus() <= slack,
+                    "{b} 2^{dividend} / {q} 2^{divisor}: {given}, not {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn division_by_zero_is_not_finite() {
+        assert!(!Complex::new(0.0f64, 0.0).divide(Complex::new(0.0, 0.0)).finite());
         assert!(!Complex::new(1.0f64, 1.0).divide(Complex::new(0.0, 0.0)).finite());
         assert!(!Complex::new(f64::NAN, 1.0).divide(Complex::new(1.0, 0.0)).finite());
     }

@@ -125,3 +125,20 @@ impl<E: Element> fmt::Debug for HostSpanMut<'_, E> {
         f.debug_struct("HostSpanMut").field("len", &self.len).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_where_its_slice_is_and_as_long() {
+        let (mut three, mut none) = ([1u32, 2, 3], [0u32; 0]);
+        let start = three.as_ptr();
+        let span = HostSpan::new(&three);
+        assert_eq!((span.as_ptr(), span.len(), span.is_empty()), (start, 3, false));
+        assert!(HostSpan::new(&none).is_empty() && HostSpanMut::new(&mut none).is_empty());
+        let mut span = HostSpanMut::new(&mut three);
+        assert_eq!((span.as_mut_ptr().cast_const(), span.len(), span.is_empty()), (start, 3, false));
+        assert_eq!((span.share().as_ptr(), span.share().len(), span.reborrow().len()), (start, 3, 3));
+    }
+}

@@ -135,10 +135,9 @@ mod tests {
 
     use super::*;
 
-    fn compare(rows: [[f64; 2]; 2], one: [u32; 2], other: [u32; 2]) -> Choice {
-        let columns = [rows[0][0], rows[1][0], rows[0][1], rows[1][1]];
-        let layout = batchla_core::BatchLayout::column_major(1, 2, 2).unwrap();
-        compare_pivots(BatchRef::new(&columns, layout).unwrap().matrix(0).unwrap(), &one, &other)
+    fn compare<const N: usize>(rows: [[f64; N]; N], one: [u32; N], other: [u32; N]) -> Choice {
+        let layout = batchla_core::BatchLayout::row_major(1, N, N).unwrap();
+        compare_pivots(BatchRef::new(rows.as_flattened(), layout).unwrap().matrix(0).unwrap(), &one, &other)
     }
 
     #[test]
@@ -149,7 +148,46 @@ mod tests {
     }
 
     #[test]
-    fn nothing_compared_does_not_hold() {
+    fn candidates_are_compared_as_elimination_left_them() {
+        // Two exchanges and the multipliers 1/2, 1/4, 0 and 0, 1/2 leave 3 and `last` - 11/4 as candidates of column 2.
+        let rows = |last| [[2.0, 0.5, 4.0, 0.0], [0.0, 1.0, last, 0.0], [4.0, 1.0, 2.0, 0.0], [1.0, 2.25, 6.0, 0.0]];
+        let (one, other) = ([2, 3, 2, 3], [2, 3, 3, 3]);
+        for last in [5.75, -0.25] {
+            assert_eq!(compare(rows(last), one, other), Choice::Tie { column: 2 }, "{last}");
+        }
+        for last in [3.0, 0.25, 4.0, 5.0, -3.0, -5.75] {
+            assert_eq!(compare(rows(last), one, other), Choice::Wrong { column: 2 }, "{last}");
+        }
+    }
+
+    #[test]
+    fn a_small_pivot_on_the_way_widens_what_is_a_tie() {
+        for scale in [1.0, 2f64.powi(40), 2f64.powi(-40)] {
+            let rows = |pivot| [[pivot, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0 + 1e-11, 1.0]];
+            let compared = |pivot| compare(rows(pivot).map(|row| row.map(|x| x * scale)), [0, 1, 2], [0, 2, 2]);
+            assert_eq!(compared(1e-4), Choice::Tie { column: 1 }, "{scale:e}");
+            assert_eq!(compared(1.0), Choice::Wrong { column: 1 }, "{scale:e}");
+            // A zero pivot eliminates nothing; what comes after it may be anything.
+            assert_eq!(compared(0.0), Choice::Tie { column: 1 }, "{scale:e}");
+        }
+    }
+
+    #[test]
+    fn exchanges_with_rows_that_there_are_not_are_wrong() {
+        let rows = [[1.0, 0.0], [2.0, 1.0]];
+        assert_eq!(compare(rows, [2, 1], [1, 1]), Choice::Wrong { column: 0 });
+        assert_eq!(compare(rows, [1, 1], [2, 1]), Choice::Wrong { column: 0 });
+        assert_eq!(compare(rows, [1, 1], [1, 7]), Choice::Wrong { column: 1 });
+    }
+
+    #[test]
+    fn what_differs_does_not_hold_and_ties_are_a_share() {
         assert!(!Agreement::default().holds());
+        assert_eq!(Agreement::default().exempt_share(), 0.0);
+        let agreement = Agreement { matrices: 4, ties: 1, ..Agreement::default() };
+        assert!(agreement.holds());
+        assert_eq!(agreement.exempt_share(), 0.25);
+        assert!(!Agreement { pivots_differ: vec![2], ..agreement.clone() }.holds());
+        assert!(!Agreement { outcomes_differ: vec![2], ..agreement }.holds());
     }
 }

@@ -49,7 +49,7 @@ pub fn factorization_ratio<T: Scalar>(a: MatrixRef<'_, T>, lu: MatrixRef<'_, T>,
     let growth = growth_of(&permuted, &u);
     let ratio = ratio::<T>(n, numerator, permuted.norm());
     // Not `max`, which would take 1 for NaN.
-    if n == 0 || growth <= 1.0 { ratio } else { failing(ratio / growth) }
+    if growth <= 1.0 { ratio } else { failing(ratio / growth) }
 }
 
 /// `max |u_ij| / max |a_ij|` of packed factors; NaN where `u` holds a NaN, both are zero, or they do not fit each other.

@@ -1,10 +1,11 @@
 //! What core gives every backend: ways to the device and back, and the cross-check of two.
 
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedFactorize, Determinant, DeterminantArgs, Error, ErrorKind, Problem, ReportMut,
-    Source, SourceKind,
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, Complex, Determinant, DeterminantArgs, Error,
+    ErrorKind, Extras, InvertArgs, Options, Outcome, Prepared, Problem, Report, ReportMut, Scalar, Source, SourceKind,
+    Staged,
 };
-use batchla_testkit::{Generator, Order, Reference, cross_check};
+use batchla_testkit::{Generator, Order, Reference, Scope, cross_check, run};
 
 #[test]
 fn batches_of_every_order_go_to_the_device_and_back() -> Result<(), Error> {
@@ -63,5 +64,77 @@ fn determinants_of_other_matrices_than_were_prepared_are_refused() -> Result<(),
         refused.map(|error| (error.kind(), error.operation().to_owned())),
         Some((ErrorKind::Argument, "determinant".to_owned()))
     );
+    Ok(())
+}
+
+#[test]
+fn an_explanation_tells_what_will_be_prepared() -> Result<(), Error> {
+    let layout = BatchLayout::column_major(7, 3, 3)?;
+    let problem = Problem::invert::<f64>(SourceKind::Matrix, layout, layout)?;
+    for options in [Options::default(), Options::default().with_plan("textbook")] {
+        let explained = Reference.explain(&problem, &options)?;
+        // The matrix and a column of eight bytes an element, and three pivots of four.
+        assert_eq!(explained.workspace_bytes, 12 * 8 + 3 * 4);
+        assert_eq!(explained.workspace_bytes, Reference.prepare(&problem, &options)?.workspace_bytes());
+        assert_eq!((explained.name.as_str(), &explained.problem), ("textbook", &problem));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_report_tells_outcomes_determinants_and_conditions_where_they_were_wanted() -> Result<(), Error> {
+    // diag(2, 4), whose inverse is diag(1/2, 1/4), a matrix of ones, and one that is not finite.
+    let a = Batch::<f64>::from_fn(3, 2, 2, |b, i, j| match b {
+        0 => [[2.0, 0.0], [0.0, 4.0]][i][j],
+        1 => 1.0,
+        _ => f64::NAN,
+    })?;
+    let (source, mut x) = (Source::Matrix(a.view()), Batch::zeros(*a.layout())?);
+    let plain = Problem::invert::<f64>(SourceKind::Matrix, *a.layout(), *a.layout())?;
+    let mut run = |extras: Extras| -> Result<Report<f64>, Error> {
+        let prepared = Reference.prepare(&plain.clone().with_extras(extras)?, &Options::default())?;
+        let mut report = Report::allocate(&Reference, 3, extras)?;
+        let (mut x, mut workspace) = (x.view_mut(), Reference.workspace(&prepared)?);
+        Reference.run_invert(&prepared, InvertArgs::new(&source, &mut x, report.view_mut()), &mut workspace)?;
+        Ok(report)
+    };
+    let report = run(Extras::none().with_determinant().with_condition())?;
+    let outcomes = [Outcome::Regular, Outcome::Singular { column: 1 }, Outcome::NotFinite];
+    assert_eq!(report.read_outcomes()?, outcomes);
+    assert!(report.outcomes().eq(outcomes.into_iter().enumerate()) && !report.all_regular());
+    let values = |all: &[Determinant<f64>]| all.iter().map(|d| d.value()).collect::<Vec<_>>();
+    let near = |all: &[f64]| all.len() == 3 && (all[0] - 8.0).abs() < 1e-14 && all[1] == 0.0 && all[2].is_nan();
+    assert!(report.determinants().is_some_and(|all| near(&values(all))));
+    assert!(report.read_determinants()?.is_some_and(|all| near(&values(&all))));
+    let known = |all: &[f64]| all.len() == 3 && all[..2] == [2.0, f64::INFINITY] && all[2].is_nan();
+    assert!(report.conditions().is_some_and(known));
+    assert!(report.read_conditions()?.is_some_and(|all| known(&all)));
+    let report = run(Extras::none())?;
+    assert!(report.determinants().is_none() && report.read_determinants()?.is_none());
+    assert!(report.conditions().is_none() && report.read_conditions()?.is_none());
+    Ok(())
+}
+
+#[test]
+fn a_batch_without_a_failed_matrix_is_all_regular() -> Result<(), Error> {
+    assert!(Reference.invert(&two()?)?.report.all_regular());
+    Ok(())
+}
+
+#[test]
+fn a_staged_backend_is_the_one_underneath_with_every_layout_and_extra() -> Result<(), Error> {
+    fn conforms<T: Scalar>() {
+        let scope = Scope { orders: &[0, 1, 2, 5, 17], thorough: 5, many: None, huge: None, ..Scope::QUICK };
+        for (name, verdict) in run::<T, _>(&Staged::new(Reference), &scope, &Options::default()) {
+            assert!(verdict.is_ok(), "{name}: {verdict:?}");
+        }
+    }
+    conforms::<f64>();
+    conforms::<Complex<f32>>();
+    let (staged, layout) = (Staged::new(Reference), BatchLayout::row_major(2, 3, 3)?.with_group_stride(20)?);
+    let problem = Problem::invert::<f64>(SourceKind::Matrix, layout, layout)?;
+    let prepared = staged.prepare(&problem, &Options::default())?;
+    assert_eq!((staged.name(), prepared.problem(), prepared.workspace_bytes()), (Reference.name(), &problem, 108));
+    assert_eq!(staged.explain(&problem, &Options::default())?.workspace_bytes, 108);
     Ok(())
 }

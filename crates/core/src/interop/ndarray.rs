@@ -129,6 +129,7 @@ mod tests {
         for view in [a.slice(s![..;-1, .., ..]), a.slice(s![.., .., ..;-1]), one.broadcast((4, 3, 5)).unwrap()] {
             let error = BatchRef::try_from(view).unwrap_err();
             assert!(error.kind() == ErrorKind::Layout && error.advice().contains("as_standard_layout"), "{error}");
+            assert!(error.to_string().contains("must be positive"), "{error}");
         }
         for shape in [(0, 3, 3), (2, 0, 3), (1, 1, 1)] {
             assert!(BatchRef::try_from(Array3::<f64>::zeros(shape).view()).is_ok());

@@ -225,3 +225,20 @@ pub(super) fn enormous_batches_are_prepared_in_64_bits<T: Scalar, B: Complete<T>
     }
     Ok(tally)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_counts_only_where_it_is_of_the_kind_and_gives_advice() {
+        let mut tally = Tally::default();
+        let mut told = |result: Result<(), Error>| expect("a test", ErrorKind::Shape, result, &mut tally).err();
+        let error = |kind| Error::new(kind, "test", "wrong");
+        assert!(told(Ok(())).is_some_and(|what| what.contains("accepted")));
+        assert!(told(Err(error(ErrorKind::Argument).advise("try"))).is_some_and(|what| what.contains("of kind")));
+        assert!(told(Err(error(ErrorKind::Shape))).is_some_and(|what| what.contains("without advice")));
+        assert_eq!(told(Err(error(ErrorKind::Shape).advise("try"))), None);
+        assert_eq!(tally.compared, 1);
+    }
+}

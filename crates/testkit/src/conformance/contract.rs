@@ -321,3 +321,6 @@ pub(super) fn extremes_of_the_range_keep_the_contract<T: Scalar, B: Complete<T>>
     }
     Ok(tally)
 }
+
+#[cfg(test)]
+mod tests;

@@ -361,3 +361,6 @@ fn report_view<'a, T: Scalar, M: Memory>(
 pub(super) fn in_words(error: Error) -> String {
     format!("the call failed: {error}")
 }
+
+#[cfg(test)]
+mod tests;

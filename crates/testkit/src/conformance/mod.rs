@@ -213,3 +213,89 @@ fn required(module: &str) -> bool {
     std::env::var("BATCHLA_REQUIRE")
         .is_ok_and(|names| names.split(',').any(|name| !name.is_empty() && module.starts_with(name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use batchla_core::Backend;
+
+    use super::*;
+    use crate::reference::Reference;
+
+    const NAME: &str = "an_unavailable_backend";
+
+    fn unavailable() -> Result<Reference, Error> {
+        Err(Error::new(ErrorKind::Unavailable, "test", "there is none").advise("look elsewhere"))
+    }
+
+    fn conforms(backend: Result<Reference, Error>, name: &str) {
+        let scope = Scope { orders: &[2], ..Scope::EMULATED };
+        assert_conforms::<f64, _>("some_module", name, &scope, backend, &Options::default());
+    }
+
+    #[test]
+    fn a_check_that_there_is_not_or_that_compares_nothing_fails() {
+        let of = |name: &str, orders| {
+            check::<f64, _>(&Reference, name, &Scope { orders, ..Scope::EMULATED }, &Options::default())
+        };
+        assert!(of("no_such_check", &[2]).is_err_and(|what| what.contains("there is no check")));
+        assert!(of(CHECKS[0], &[]).is_err_and(|what| what.contains("nothing was compared")));
+        assert!(of(CHECKS[0], &[2]).is_ok_and(|tally| tally.compared > 0));
+        let all = run::<f64, _>(&Reference, &Scope { orders: &[], ..Scope::EMULATED }, &Options::default());
+        assert!(all.iter().map(|(name, _)| *name).eq(CHECKS.iter().copied()), "{}", Reference.name());
+    }
+
+    #[test]
+    fn a_tally_counts_and_keeps_the_worst() {
+        let mut tally = Tally::default();
+        [0.5, 2.0, 1.0].into_iter().for_each(|ratio| tally.add(ratio));
+        assert_eq!(tally, Tally { compared: 3, worst: 2.0, exempt: 0 });
+    }
+
+    #[test]
+    fn a_right_backend_conforms() {
+        conforms(Ok(Reference), CHECKS[0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "there is no check")]
+    fn a_failed_check_fails_its_test() {
+        conforms(Ok(Reference), "no_such_check");
+    }
+
+    #[test]
+    #[should_panic(expected = "cannot be made")]
+    fn a_backend_that_fails_otherwise_than_for_want_of_a_device_fails_its_test() {
+        conforms(Err(Error::new(ErrorKind::Device, "test", "broken").advise("mend it")), CHECKS[0]);
+    }
+
+    #[test]
+    #[ignore = "run by the test below, in a process with an environment of its own"]
+    fn an_unavailable_backend() {
+        conforms(unavailable(), CHECKS[0]);
+    }
+
+    #[test]
+    fn an_unavailable_backend_is_skipped_unless_its_module_is_required() -> std::io::Result<()> {
+        for (required, passes) in [
+            (None, true),
+            (Some(""), true),
+            (Some("other,"), true),
+            (Some("some"), false),
+            (Some("other,some_module"), false),
+        ] {
+            let mut command = std::process::Command::new(std::env::current_exe()?);
+            command.env_remove("BATCHLA_REQUIRE").args([
+                "--ignored",
+                "--exact",
+                &format!("conformance::tests::{NAME}"),
+            ]);
+            required.into_iter().for_each(|names| {
+                command.env("BATCHLA_REQUIRE", names);
+            });
+            let output = command.output()?;
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() == passes && told.contains("running 1 test"), "{required:?}: {told}");
+        }
+        Ok(())
+    }
+}

@@ -54,3 +54,33 @@ impl Order {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strides_are_as_each_order_says() -> Result<(), Error> {
+        let strides = |order: Order, batch| {
+            let Strides { lanes, group, row, col } = order.layout(batch, 3, 2)?.strides();
+            Ok::<_, Error>((lanes, group, row, col))
+        };
+        for (order, expected) in [
+            (Order::ColumnMajor, (1, 6, 1, 3)),
+            (Order::RowMajor, (1, 6, 2, 1)),
+            (Order::PaddedColumns, (1, 6 * 2 + 5, 1, 3 + 3)),
+            (Order::PaddedRows, (1, 3 * 4 + 7, 2 + 2, 1)),
+            (Order::Interleaved(4), (4, 24, 4, 12)),
+            (Order::BatchFirst, (1, 1, 4, 12)),
+            (Order::Strided, (1, 24, 2, 8)),
+        ] {
+            assert_eq!(strides(order, 4)?, expected, "{order:?}");
+        }
+        for (order, (batch, rows, cols)) in
+            Order::ALL.into_iter().flat_map(|order| [(0, 3, 2), (2, 0, 0), (2, 3, 0)].map(|shape| (order, shape)))
+        {
+            assert_eq!(order.layout(batch, rows, cols)?.elements(), 0, "{order:?}");
+        }
+        Ok(())
+    }
+}

@@ -177,14 +177,10 @@ impl<'a, T: Scalar> Factored<'a, T> {
     }
 }
 
-/// `max_j sum_i |a_ij|`; NaN where an element is.
+/// `max_j sum_i |a_ij|` of a finite matrix.
 fn one_norm<T: Scalar>(a: &MatrixRef<'_, T>) -> T::Real {
-    (0..a.cols()).map(|j| (0..a.rows()).map(|i| a.at(i, j).modulus()).sum()).fold(
-        zero(),
-        |max: T::Real, sum: T::Real| {
-            if max >= sum { max } else { sum }
-        },
-    )
+    let column = |j| (0..a.rows()).map(|i| a.at(i, j).modulus()).sum();
+    (0..a.cols()).map(column).fold(zero(), Float::max)
 }
 
 impl<T: Scalar> BatchedFactorize<T> for Reference {
@@ -341,3 +337,6 @@ impl<T: Scalar> BatchedDeterminant<T> for Reference {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

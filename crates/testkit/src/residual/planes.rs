@@ -35,7 +35,7 @@ impl Planes {
     fn near_one<T: Scalar>(columns: &[T], rows: usize) -> Self {
         let part = |x: &T| x.re().to_f64().abs().max(x.im().to_f64().abs());
         let exponent = exponent(columns.iter().map(part).fold(0.0, f64::max));
-        Self { exponent, ..Self::new(columns, rows, -exponent) }
+        Self::new(columns, rows, -exponent)
     }
 
     /// The matrix as it is.

@@ -136,6 +136,47 @@ fn growth_is_that_of_wilkinsons_matrix() {
 }
 
 #[test]
+fn what_a_product_has_beyond_the_working_precision_is_counted() {
+    let (x, off) = (1.0 + 2f64.powi(-30), 2f64.powi(-50));
+    // L = [1 0; x 1], U = [1 x; 0 1 + off]: L U has x² + 1 + off where A has 2 + 2⁻²⁹, and x² is 1 + 2⁻²⁹ + 2⁻⁶⁰.
+    let a = square_batch(vec![1.0, x, x, 2.0 + 2f64.powi(-29)], 2);
+    let lu = square_batch(vec![1.0, x, x, 1.0 + off], 2);
+    let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+    let ratio = factorization_ratio(a, lu, &[0, 1]);
+    assert_eq!(ratio, (off + 2f64.powi(-60)) / (2.0 * (3.0 * x) * f64::EPSILON / 2.0));
+}
+
+#[test]
+fn growth_is_divided_out_of_the_ratio_of_factors_and_shrinking_is_not() {
+    let n = 20;
+    let a = Generator::Wilkinson.matrix::<f64>(n, 0, 0);
+    let Eliminated { mut lu, pivots, .. } = eliminate(&a, n);
+    let off = 2f64.powi(19 - 40);
+    lu[n * n - 1] += off;
+    let [a, lu] = [a, lu].map(|m| square_batch(m, n));
+    let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+    // ‖A‖ = n, and ‖P⁻¹A − LU‖ is the element's error.
+    assert_eq!(factorization_ratio(a, lu, &pivots), off / (400.0 * f64::EPSILON / 2.0) / (2f64.powi(19) + off));
+    // [1 1; 1 3/2] = [1 0; 1 1] [1 1; 0 1/2]: the largest element of U is 2/3 of that of A.
+    let a = square_batch(vec![1.0, 1.0, 1.0, 1.5], 2);
+    let lu = square_batch(vec![1.0, 1.0, 1.0, 0.5 + off], 2);
+    let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+    assert_eq!(growth(a, lu), 2.0 / 3.0);
+    assert_eq!(factorization_ratio(a, lu, &[0, 1]), off / (2.0 * 2.5 * f64::EPSILON / 2.0));
+}
+
+#[test]
+fn growth_is_that_of_the_matrix_whatever_its_scale() {
+    for power in [-1000, -300, 300, 990] {
+        let scale = 2f64.powi(power);
+        let a = square_batch(vec![scale, scale, scale, -scale], 2);
+        let lu = square_batch(vec![scale, 1.0, scale, -2.0 * scale], 2);
+        let [a, lu] = [&a, &lu].map(|m| m.view().matrix(0).unwrap());
+        assert_eq!((growth(a, lu), factorization_ratio(a, lu, &[0, 1])), (2.0, 0.0), "2^{power}");
+    }
+}
+
+#[test]
 fn the_left_inverse_is_measured_not_the_right() {
     let (t, e) = (1024.0, 0.0625f64);
     let a = square_batch(vec![1.0, 0.0, t, 1.0], 2);
@@ -170,6 +211,66 @@ fn solutions_are_measured_by_column_and_by_form_of_the_matrix() {
         }
     }
     for_all_scalars!(check);
+}
+
+#[test]
+fn a_solutions_ratio_is_its_error_over_order_norms_and_roundoff() {
+    let off = 2f64.powi(-30);
+    let a = square_batch(vec![2.0, 0.0, 0.0, 4.0], 2);
+    let column = |first: f64, second: f64| Batch::from_fn(1, 2, 1, |_, i, _| [first, second][i]).unwrap();
+    let (x, b, zero) = (column(1.0, 3.0), column(2.0 + off, 12.0 - off), column(0.0, 0.0));
+    let [a, x, b, zero] = [&a, &x, &b, &zero].map(|m| m.view().matrix(0).unwrap());
+    assert_eq!(solution_ratio(a, Transpose::None, x, b), 2.0 * off / (2.0 * 4.0 * 4.0 * f64::EPSILON / 2.0));
+    assert_eq!(solution_ratio(a, Transpose::None, zero, b), f64::INFINITY);
+}
+
+#[test]
+fn right_hand_sides_and_solutions_that_do_not_fit_fail() {
+    let zeros = |rows, cols| Batch::<f64>::from_fn(1, rows, cols, |_, _, _| 1.0).unwrap();
+    let ratio = |a: &Batch<f64>, x: &Batch<f64>, b: &Batch<f64>| {
+        let [a, x, b] = [a, x, b].map(|m| m.view().matrix(0).unwrap());
+        solution_ratio(a, Transpose::None, x, b)
+    };
+    let (a, two) = (square_batch(vec![1.0, 0.0, 0.0, 1.0], 2), zeros(2, 1));
+    assert_eq!(ratio(&a, &two, &two), 0.0);
+    for (a, x, b) in [
+        (&zeros(2, 3), &two, &two),
+        (&a, &zeros(3, 1), &two),
+        (&a, &zeros(2, 2), &two),
+        (&a, &two, &zeros(3, 1)),
+        (&a, &two, &zeros(2, 2)),
+        (&a, &zeros(1, 1), &zeros(1, 1)),
+    ] {
+        assert_eq!(ratio(a, x, b), f64::INFINITY);
+    }
+}
+
+#[test]
+fn the_first_of_equally_bad_matrices_is_named_and_the_limit_itself_fails() {
+    let mut ratios = Ratios::default();
+    for (matrix, ratio) in [(3, 1.0), (4, 30.0), (5, 30.0), (6, 2.0)] {
+        ratios.add(matrix, ratio);
+    }
+    assert_eq!((ratios.compared, ratios.worst), (4, Some(Worst { ratio: 30.0, matrix: 4 })));
+    assert!(ratios.below(30.1) && !ratios.below(30.0));
+    ratios.add(7, f64::NAN);
+    assert_eq!(ratios.worst, Some(Worst { ratio: f64::INFINITY, matrix: 7 }));
+}
+
+#[test]
+fn one_matrix_or_one_right_hand_side_may_serve_all_solutions() {
+    let a = Batch::<f64>::from_fn(3, 2, 2, |b, i, j| if i == j { (b + 1) as f64 } else { 0.0 }).unwrap();
+    let one = Batch::<f64>::from_fn(1, 2, 2, |_, i, j| if i == j { 2.0 } else { 0.0 }).unwrap();
+    let right = Batch::<f64>::from_fn(1, 2, 1, |_, i, _| (6 * (i + 1)) as f64).unwrap();
+    let rights = Batch::<f64>::from_fn(3, 2, 1, |b, i, _| (2 * (b + i + 1)) as f64).unwrap();
+    let outcomes = [Outcome::Regular; 3];
+    let of_one_right = Batch::<f64>::from_fn(3, 2, 1, |b, i, _| (6 * (i + 1) / (b + 1)) as f64).unwrap();
+    let of_one_matrix = Batch::<f64>::from_fn(3, 2, 1, |b, i, _| (b + i + 1) as f64).unwrap();
+    let exact = Ratios { compared: 3, worst: Some(Worst { ratio: 0.0, matrix: 0 }) };
+    assert_eq!(solution_ratios(&a, Transpose::None, &of_one_right, &right, &outcomes), exact);
+    assert_eq!(solution_ratios(&one, Transpose::None, &of_one_matrix, &rights, &outcomes), exact);
+    let crossed = solution_ratios(&a, Transpose::None, &of_one_matrix, &rights, &outcomes);
+    assert!(!crossed.below(LIMIT), "{crossed}");
 }
 
 #[test]
