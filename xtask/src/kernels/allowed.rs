@@ -42,13 +42,23 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=3", "HELPERS=0"], 304),
     allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 136),
     allow("getrf_getri", &["SCALAR=1", "HELPERS=0"], 80),
-    allow("getrf_getri", &["SCALAR=2", "HELPERS=0"], 28),
-    allow("getrf_getri", &["SCALAR=3", "HELPERS=0"], 40),
+    allow("getrf_getri", &["SCALAR=1", "HELPERS=1"], 12),
+    allow("getrf_getri", &["SCALAR=2", "HELPERS=0"], 60),
+    allow("getrf_getri", &["SCALAR=3", "HELPERS=0"], 48),
     // By windows: a thread has all the registers that there are, and one warp as many rows as the order has: f64 of order 256, 8 rows of 8 columns.
     allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 16),
     allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 28),
     allow("getrf", &["SCALAR=1", "HELPERS=3"], 212),
     allow("getrf", &["SCALAR=3", "WINDOW=16", "HELPERS=1"], 212),
+    // Inverses by windows, likewise: c32 of order 192, 4 000, 10.8 ms with four blocks a multiprocessor, 10.9 with three; of 160, 10 000, 6.3 and 6.6; others in
+    // benches/record/nvidia-h200/2026-11-21/choices-inverse.csv. One kernel for orders of all kinds spills more than that for one.
+    allow("getri_resident", &["SCALAR=0", "NB=16"], 212),
+    allow("getri_resident", &["SCALAR=0", "NB=32"], 144),
+    allow("getri_resident", &["SCALAR=1", "NB=16"], 48),
+    allow("getri_resident", &["SCALAR=1", "NB=24"], 40),
+    allow("getri_resident", &["SCALAR=1", "NB=32"], 216),
+    allow("getri_resident", &["SCALAR=2", "NB=16"], 468),
+    allow("getri_resident", &["SCALAR=3", "NB=16"], 184),
     // A register or two too many for as many blocks; what it costs was not measured.
     allow("getri", &["SCALAR=1", "NB=8"], 16),
     allow("getri", &["SCALAR=2", "NB=8"], 16),

@@ -150,7 +150,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const C64_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 80),
         tuned(12, 4, 1, 0, 96),
-        tuned(16, 8, 1, 0, 96),
+        tuned(16, 8, 1, 0, 128),
         tuned(32, 4, 1, 0, 112),
         tensor(64, 8, 2, 1, 255),
     ];
