@@ -51,6 +51,9 @@ enum Fault {
     DeterminantOffByALittle,
     PhaseOffByALittle,
     DeterminantBesideTheInverseLost,
+    DeterminantOfMatricesLost,
+    DeterminantOfFactorsLost,
+    WrongInPlace,
     RegularCalledSingular,
     OneRightHandSideNotBroadcast,
     ReciprocalOfTinyPivots,
@@ -202,7 +205,7 @@ fn nudge<T: Scalar>(x: T) -> T {
 }
 
 /// Faults that lie in how results are laid down, the same for every operation.
-fn disturb<T: Scalar>(faulty: &Faulty, out: batchla_core::BatchMut<'_, T>, outcomes: &mut [u32]) {
+fn disturb<T: Scalar>(faulty: &Faulty, in_place: bool, out: batchla_core::BatchMut<'_, T>, outcomes: &mut [u32]) {
     let (layout, batch) = (*out.layout(), out.batch());
     let mut span = out.into_span();
     let start = span.as_mut_ptr();
@@ -253,6 +256,10 @@ fn disturb<T: Scalar>(faulty: &Faulty, out: batchla_core::BatchMut<'_, T>, outco
                 // SAFETY: an element that the layout names.
                 unsafe { *last = nudge(*last) };
             }
+        }
+        Fault::WrongInPlace if in_place => {
+            // SAFETY: an element that the layout names.
+            unsafe { *element(0, 0, 0) = nudge(nudge(*element(0, 0, 0))) };
         }
         Fault::OutcomeUnwritten => outcomes[batch - 1] = 0xA5A5_A5A5,
         Fault::OutcomeBehindTheEnd => outcomes[batch] = 0,
@@ -328,7 +335,7 @@ impl<T: Scalar> BatchedFactorize<T> for Faulty {
         if let (true, Source::Matrix(a)) = (self.is(Fault::InputWritten), &source) {
             write_input(a);
         }
-        disturb(self, lu, report.outcomes);
+        disturb(self, matches!(source, Source::InPlace), lu, report.outcomes);
         Ok(())
     }
 }
@@ -383,7 +390,7 @@ impl<T: Scalar> BatchedInvert<T> for Faulty {
         if let (true, Source::Matrix(a)) = (self.is(Fault::InputWritten), &source) {
             write_input(a);
         }
-        disturb(self, x, report.outcomes);
+        disturb(self, matches!(source, Source::InPlace), x, report.outcomes);
         Ok(())
     }
 }
@@ -430,7 +437,7 @@ impl<T: Scalar> BatchedSolve<T> for Faulty {
         if let (true, Some(b)) = (self.is(Fault::RightHandSideWritten), &b) {
             write_input(b);
         }
-        disturb(self, x, report.outcomes);
+        disturb(self, b.is_none(), x, report.outcomes);
         Ok(())
     }
 }
@@ -442,7 +449,17 @@ impl<T: Scalar> BatchedDeterminant<T> for Faulty {
         args: DeterminantArgs<'_, T, HostMemory>,
         workspace: &mut ReferenceWorkspace,
     ) -> Result<(), Error> {
-        Reference.run_determinant(prepared, args, workspace)
+        let DeterminantArgs { source, mut report, .. } = args;
+        Reference.run_determinant(prepared, DeterminantArgs::new(&source, lend(&mut report)), workspace)?;
+        let lost = match self.fault {
+            Fault::DeterminantOfMatricesLost => matches!(source, Source::Matrix(_)),
+            Fault::DeterminantOfFactorsLost => matches!(source, Source::Factors(_)),
+            _ => false,
+        };
+        if let (true, Some(determinants)) = (lost, &mut report.determinants) {
+            determinants.fill(Determinant::zero());
+        }
+        Ok(())
     }
 }
 
@@ -635,6 +652,12 @@ faults! {
         DETERMINANTS "with the factors", EMPTY "the determinants are wrong";
     a_lost_determinant_beside_the_inverse_is_seen: DeterminantBesideTheInverseLost, f64,
         DETERMINANTS "by itself or with the inverse", EMPTY "the determinants are wrong";
+    a_lost_determinant_of_matrices_is_seen: DeterminantOfMatricesLost, f64,
+        DETERMINANTS "by itself or with the inverse", EMPTY "the determinants are wrong";
+    a_lost_determinant_of_factors_is_seen: DeterminantOfFactorsLost, f64,
+        DETERMINANTS "by itself or with the inverse", EMPTY "the determinants are wrong";
+    what_is_wrong_in_place_alone_is_seen: WrongInPlace, f64,
+        EXACT "factors differ", ORDERS "against column-major";
     a_regular_matrix_called_singular_is_seen: RegularCalledSingular, f64,
         FACTORS "not regular", PIVOTS "the reference says", EXACT "factors differ", INVERSE "not regular",
         SOLUTIONS "nothing was compared", EMPTY "not all are regular", EXTREMES "the outcome is";

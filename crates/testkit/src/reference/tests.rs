@@ -32,8 +32,12 @@ fn a_workspace_serves_orders_up_to_its_own_and_its_scalar_alone() -> Result<(), 
         let refused = invert_with(&mut other).map_err(|error| error.kind()).err();
         assert_eq!(refused, Some(ErrorKind::Argument));
     }
-    let mut without_pivots = ReferenceWorkspace { pivots: vec![0; 2], ..workspace::<f64>(3)? };
-    assert!(invert_with(&mut without_pivots).is_err());
+    let without_pivots = ReferenceWorkspace { pivots: vec![0; 2], ..workspace::<f64>(3)? };
+    let without_column =
+        ReferenceWorkspace { numbers: Box::new(HostArray::<f64>::zeroed(11)?), ..workspace::<f64>(3)? };
+    for mut lacking in [without_pivots, without_column] {
+        assert!(invert_with(&mut lacking).is_err());
+    }
     Ok(())
 }
 
