@@ -169,10 +169,18 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
 /// Rows that one warp can hold, and a byte can count.
 pub(super) const MOST_ORDER: usize = 256;
 
-pub(super) const RECEIPT: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-21",
-    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-21/choices-*.csv; above order 32 no record was kept",
+const fn measured(command: &'static str) -> Receipt {
+    Receipt::new("NVIDIA H200", "2026-11-21", command)
+}
+
+pub(super) const RECEIPT: Receipt =
+    measured("batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept");
+/// Of orders up to 32.
+const SMALL: Receipt = measured(
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-21/choices-lu.csv",
+);
+const SMALL_INVERSE: Receipt = measured(
+    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
 );
 
 /// The last order of a table.
@@ -203,7 +211,12 @@ impl ResidentPlan {
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt: RECEIPT })
+        let receipt = match (last <= 32, self.inverts) {
+            (false, _) => RECEIPT,
+            (true, false) => SMALL,
+            (true, true) => SMALL_INVERSE,
+        };
+        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt })
     }
 
     /// Whether the planner chooses such a plan by itself.
