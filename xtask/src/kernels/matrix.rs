@@ -166,6 +166,7 @@ mod tests {
                     "getrf_getri.cu",
                     "getrf_resident.cu",
                     "getri.cu",
+                    "getri_resident.cu",
                     "getrs.cu",
                     "outcome.cu",
                     "permutation.cu",
