@@ -110,7 +110,7 @@ impl GetriPlan {
     ) -> Result<Option<Self>, String> {
         let (scalar, order) = (problem.scalar(), problem.order());
         let (asked, step) = (request.number("inverse-window", 0..=64)?, tensor_step(scalar));
-        let served = family.correction == Correction::Delayed && family.resources.is_none() && order > 0;
+        let served = family.correction == Correction::Delayed && family.resources.is_none();
         if asked.is_some_and(|window| window > 0) && !served {
             return Err("windows are for inversions with delayed correction, in one launch".to_owned());
         }
@@ -125,7 +125,7 @@ impl GetriPlan {
             0
         };
         let block = asked.unwrap_or(own);
-        if block == 0 || !served {
+        if block == 0 || order == 0 || !served {
             return Ok(None);
         }
         let pack = 16 / scalar_bytes(scalar);

@@ -33,16 +33,6 @@ const fn fine(key: &'static str, values: &'static [usize]) -> Axis {
     Axis { key, values, coarse: false }
 }
 
-const ON_CHIP: &[Axis] = &[
-    coarse("panel", &[4, 8, 16, 32]),
-    coarse("helpers", &[0, 1, 2, 3]),
-    fine("rows", &[1, 2, 4]),
-    fine("registers", &[64, 80, 96, 128, 168, 255]),
-    fine("tensor", &[0, 1]),
-    fine("teams", &[1, 2, 4, 8, 16]),
-    fine("window", &[0, 16, 32, 48, 64]),
-];
-
 const ON_CHIP_INVERSE: &[Axis] = &[
     coarse("panel", &[4, 8, 16, 32]),
     coarse("helpers", &[0, 1, 2, 3]),
@@ -55,6 +45,9 @@ const ON_CHIP_INVERSE: &[Axis] = &[
     fine("inverse-rows", &[1, 2, 4]),
     fine("inverse-blocks", &[1, 2, 3, 4, 6, 8]),
 ];
+
+/// The same but for the three numbers that inversion alone has.
+const ON_CHIP: &[Axis] = ON_CHIP_INVERSE.split_at(ON_CHIP_INVERSE.len() - 3).0;
 
 const STREAMED: &[Axis] = &[
     coarse("panel", &[4, 8, 12, 16]),

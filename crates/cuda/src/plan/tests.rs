@@ -161,6 +161,8 @@ fn an_inversion_goes_by_windows_of_its_own_unless_block_columns_are_asked_for() 
     for block_columns in ["left-looking:inverse-block=8", "static", "timely"] {
         assert_eq!(kernels(SourceKind::Matrix, Some(block_columns)), ["getrf", "trtri", "getri"], "{block_columns}");
     }
+    let nothing = self::problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 0, 1);
+    assert!(choose(&nothing, Some("left-looking:inverse-window=16"), "sm_90").is_ok());
     let from_factors = kernels(SourceKind::Factors, Some("left-looking:inverse-window=32"));
     assert_eq!(from_factors, ["permutation", "getri_resident"]);
     let of = |architecture| choose(&problem(SourceKind::Matrix), None, architecture).unwrap().getri.unwrap();

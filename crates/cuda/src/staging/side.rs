@@ -80,7 +80,9 @@ impl Side {
         in_parts(range.clone(), |part| unsafe {
             let from = buffer.at(part.start - range.start).cast_const();
             match self.lines {
-                None => copy_past_caches(from, self.at(part.start), part.len()),
+                None if range.len() >= PARALLEL => copy_past_caches(from, self.at(part.start), part.len()),
+                // Few bytes are soon read.
+                None => std::ptr::copy_nonoverlapping(from, self.at(part.start), part.len()),
                 Some(lines) => lines.each_run(part, |at, step, there, count| {
                     let (to, from) = (self.at(at), from.wrapping_add(there));
                     copy_spaced(from.cast_mut(), lines.element, to, step, count, lines.element);
