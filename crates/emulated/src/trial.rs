@@ -44,7 +44,7 @@ pub struct Trial {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left(Vec<u64>);
 
-const BATCH: usize = 6;
+const BATCH: usize = 7;
 /// Right-hand sides.
 const COLUMNS: usize = 3;
 
@@ -64,6 +64,9 @@ fn matrices<T: Scalar>(order: usize) -> Result<Batch<T>, Error> {
     let normal: Batch<T> = Generator::Normal.batch(layout, 7)?;
     let ties: Batch<T> = Generator::SmallIntegers.batch(layout, 7)?;
     let (area, bad, four) = (order * order, order / 2, T::from_f64(4.0, 0.0));
+    // Pivots that are divided by: their reciprocals are not used.
+    let tiny =
+        T::from_f64(2_f64.powi(if matches!(T::KIND, ScalarKind::F32 | ScalarKind::C32) { -70 } else { -500 }), 0.0);
     Batch::from_fn(BATCH, order, order, |b, i, j| match b {
         2 if j == bad => T::from_f64(0.0, 0.0),
         3 if j == bad && i + 1 == order => T::nan(),
@@ -75,6 +78,7 @@ fn matrices<T: Scalar>(order: usize) -> Result<Batch<T>, Error> {
             _ => T::zero(),
         },
         4 => ties.as_slice()[b * area + j * order + i],
+        6 => normal.as_slice()[b * area + j * order + i] * tiny,
         // Its largest column is the last.
         1 if j + 1 == order => normal.as_slice()[b * area + j * order + i] + normal.as_slice()[b * area + i] * four,
         _ => normal.as_slice()[b * area + j * order + i],

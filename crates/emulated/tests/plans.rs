@@ -205,6 +205,24 @@ fn small_teams_on_chip_give_the_same_bits() {
 }
 
 #[test]
+fn one_panel_in_registers_gives_the_same_bits() {
+    let plans =
+        ["resident:panel=16,exact=1", "resident:panel=12,rows=2,exact=1", "resident:panel=16,helpers=1,exact=1"];
+    for scalar in ScalarKind::ALL {
+        what_stays_on_chip_gives_the_same_bits(scalar, 11, "sm_90", &plans);
+    }
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
+    for order in [1, 2, 5] {
+        what_stays_on_chip_gives_the_same_bits(
+            ScalarKind::F32,
+            order,
+            "sm_90",
+            &["resident:exact=1", "resident:rows=2,exact=1"],
+        );
+    }
+}
+
+#[test]
 fn the_order_of_turns_changes_no_bit() {
     let Some(ascending) = open(Emulated::new("sm_90")) else { return };
     for step in [Step::All, Step::Solve(Transpose::None)] {

@@ -25,7 +25,7 @@ __device__ inline Complex<R> of_modulus_one(Complex<R> x, R modulus) {
 }
 
 // By one warp: the parts of the sign, then the logarithm. Phases are brought back to modulus one after each product. `diagonal(k)` is that of U,
-// `exchanged(k)` whether row k was exchanged; nothing is read of a matrix that failed.
+// `exchanged(k)` whether row k was exchanged; nothing is read of a matrix that failed. `result` may be null.
 template <class Diagonal, class Exchanged>
 __device__ void tell_determinant(Diagonal diagonal, Exchanged exchanged, u32 word, Real* result, int order, int lane) {
     Scalar sign = one<Scalar>();
@@ -50,7 +50,7 @@ __device__ void tell_determinant(Diagonal diagonal, Exchanged exchanged, u32 wor
         sign = zero<Scalar>();
         log_abs = -Range<Real>::infinity();
     }
-    if (lane == 0) {
+    if (lane == 0 && result != nullptr) {
         constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
         store_parts(result, sign);
         result[PARTS] = log_abs;

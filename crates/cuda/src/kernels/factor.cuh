@@ -12,7 +12,8 @@
 // Rows are at their places; where nothing is delayed, the matrix is copied, to be worked on in the copy.
 __device__ inline void begin_factor(Input a, Output lu, Team& team, Position* origin, int order, int tid, bool live) {
     // A team that looks on takes pivot rows that nobody posts.
-    for (int e = tid; !live && e < NB * LINE; e += THREADS) team.chosen(e / LINE, tid)[e % LINE] = zero<Scalar>();
+    constexpr int WIDTH = PACKS * Pack::LENGTH;
+    for (int e = tid; !live && e < NB * WIDTH; e += THREADS) team.chosen(e / WIDTH, tid)[e % WIDTH] = zero<Scalar>();
     for (int i = tid; i < order; i += THREADS) {
         origin[i] = i;
         for (int j = 0; !DELAYED && live && j < order; ++j) *lu.at(i, j) = *a.at(i, j);

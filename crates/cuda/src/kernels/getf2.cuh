@@ -10,8 +10,11 @@ __device__ inline void take_back(P& panel, Election& election, int first, int wi
         if (j >= 0 && j < width) {
             // What lies before column j has not changed, nor was it posted.
             const Scalar* row = election.chosen(j, tid);
-            UNROLL for (int c = 0; c < NB; ++c)
-                if (c / Pack::LENGTH >= j / Pack::LENGTH) panel.at(r, c, tid) = row[c];
+            UNROLL for (int p = 0; p < PACKS; ++p)
+                if (p >= j / Pack::LENGTH) {
+                    const Pack x = *reinterpret_cast<const Pack*>(row + p * Pack::LENGTH);
+                    UNROLL for (int c = p * Pack::LENGTH; c < min((p + 1) * Pack::LENGTH, NB); ++c) panel.at(r, c, tid) = x.value[c % Pack::LENGTH];
+                }
             if (is_zero(row[j])) atomicMin(&election.zero, u32(first + j));
         }
     }
@@ -28,15 +31,16 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
 #else
         const Choice choice = search_by_warps(panel, election, j, k, works, tid);
 #endif
-        const Candidate& pivot = choice.candidate;
-        const Position chosen = pivot.place;
+        Candidate& pivot = choice.candidate;
+        const Pair told = pivot.told();
+        const Position chosen = carried(told.value[1]);
         if (tid == 0) election.moves.pivot[j] = chosen;
         if (!works) continue;
 
         Scalar row[PACKS * Pack::LENGTH];
         UNROLL for (int c = j / Pack::LENGTH; c < PACKS; ++c)
             *reinterpret_cast<Pack*>(row + c * Pack::LENGTH) = *reinterpret_cast<const Pack*>(pivot.row + c * Pack::LENGTH);
-        const Divisor<Scalar> by = {row[j], pivot.reciprocal};
+        const Divisor<Scalar> by = {row[j], told.value[0]};
         if (!ALL_KEPT) post_row(panel, election.chosen(j, tid), chosen, j, tid);
         UNROLL for (int r = 0; r < panel.rows(); ++r) {
             const Position place = panel.place(r, tid);
@@ -57,13 +61,13 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
     take_back(panel, election, first, width, tid);
 }
 
-// A whole panel by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
+// `Width` columns, a whole panel, by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
 // their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt. Rows that stand at
 // place `n` or beyond are chosen in columns from there on only.
-template <int Rows>
+template <int Width, int Rows>
 __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int n, int tid) {
     u32 unusual = 0;
-    UNROLL for (int j = 0; j < NB; ++j) {
+    UNROLL for (int j = 0; j < Width; ++j) {
         const int k = first + j, limit = k < n ? n : NOWHERE;
         u32 own = 0;
         int which = 0;  // of this thread's rows, and whether two are as good
@@ -89,25 +93,25 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
             UNROLL for (int r = 0; r < Rows; ++r)
                 if (which == r) {
                     UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; ++c) candidate.row[c] = panel.at(r, c, tid);
-                    candidate.place = panel.place(r, tid);
+                    candidate.tell(inverse, panel.place(r, tid));
                 }
-            candidate.reciprocal = inverse;
         }
         Lanes::sync();
         Scalar row[PACKS * Pack::LENGTH];
         UNROLL for (int p = j / Pack::LENGTH; p < PACKS; ++p)
             *reinterpret_cast<Pack*>(row + p * Pack::LENGTH) = *reinterpret_cast<const Pack*>(candidate.row + p * Pack::LENGTH);
-        const Divisor<Scalar> by = {row[j], candidate.reciprocal};
-        const Position chosen = candidate.place;
+        const Pair told = candidate.told();
+        const Divisor<Scalar> by = {row[j], told.value[0]};
+        const Position chosen = carried(told.value[1]);
         UNROLL for (int r = 0; r < Rows; ++r) {
             const Position place = panel.place(r, tid);
             panel.place(r, tid) = place == chosen ? k : place == k ? chosen : place;
             const Scalar l = by.by_reciprocal(panel.at(r, j, tid));
             panel.at(r, j, tid) = l;
-            UNROLL for (int c = j + 1; c < NB; ++c) panel.at(r, c, tid) = subtract_product(panel.at(r, c, tid), l, row[c]);
+            UNROLL for (int c = j + 1; c < Width; ++c) panel.at(r, c, tid) = subtract_product(panel.at(r, c, tid), l, row[c]);
         }
     }
     if (Warp::any(unusual != 0)) return false;  // all teams of a warp go the same way
-    take_back(panel, election, first, NB, tid);
+    take_back(panel, election, first, Width, tid);
     return true;
 }

@@ -32,13 +32,13 @@ __device__ inline bool settle_rows(const Chip& chip, int order, int tid) {
 }
 
 // The columns of U^-1 in place of those of U, from the left to the right.
-__device__ inline void invert_upper(const Chip& chip, Scalar (&corner)[NB][LINE], int n, int order, int tid) {
+__device__ inline void invert_upper(const Chip& chip, Scalar (*corner)[LINE], int n, int order, int tid) {
     const Resident a = chip.matrix;
     for (int k = tid; k < order; k += CREW) chip.reciprocal[k] = reciprocal(*a.at(k, k));
     for (int first = 0; first < order; first += NB) {
         Rows<Resident> rows(a, a, first, n, order, tid);
         rows.subtract_left([&] { rows.copy_corner(corner); });
-        rows.solve_upper(corner, chip.reciprocal + first);
+        rows.solve_upper(corner, quotients(corner, chip.reciprocal + first));
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i <= j) *a.at(i, j) = x;
         });
@@ -47,7 +47,7 @@ __device__ inline void invert_upper(const Chip& chip, Scalar (&corner)[NB][LINE]
 }
 
 // The columns of X, from the right to the left, and at once into the result. Returns whether an element is not finite.
-__device__ inline bool solve_lower(const Chip& chip, Scalar (&corner)[NB][LINE], Output result, int n, int order, int tid, bool wanted) {
+__device__ inline bool solve_lower(const Chip& chip, Scalar (*corner)[LINE], Output result, int n, int order, int tid, bool wanted) {
     const Resident a = chip.matrix;
     Real trace = 0;
     for (int first = order - NB; first >= 0; first -= NB) {
@@ -65,17 +65,81 @@ __device__ inline bool solve_lower(const Chip& chip, Scalar (&corner)[NB][LINE],
     return !(trace == 0);
 }
 
-// The determinants of the matrices that the calling warp has a part in, of which the first thread's is number `b`.
-__device__ inline void tell_determinants(unsigned char* memory, u32 word, Real* result, u64 b, u64 batch, int n, int order, int mine, int tid) {
+// The same of a matrix that is one panel, from registers and to registers.
+
+// Which columns of the result rows of U come to, and reciprocals of the diagonal. Returns whether all pivots may be divided by through these.
+__device__ inline bool prepare_inverse(const Panels& panel, Shared& shared, Output result, int tid) {
+    UNROLL for (int r = 0; r < ROWS; ++r)
+        if (panel.position[r] >= 0) shared.distance[panel.position[r]] = u64(tid + r * LANES) * result.col;
+    bool unsafe = false;
+    for (int k = tid; k < WIDTH; k += LANES) {
+        const Divisor<Scalar> by = divisor(shared.rows()[k][k]);
+        unsafe |= !by.safe();
+        shared.candidates(k)[0].told().value[0] = by.reciprocal;
+    }
+    Lanes::sync();
+    return !Lanes::any(unsafe);
+}
+
+// Returns whether an element is not finite.
+__device__ inline bool invert_in_registers(Shared& shared, Output result, int n, int order, int tid) {
+    const Scalar (*corner)[CANDIDATE] = shared.rows();
+    const Resident none = {nullptr, 0};
+    Rows<Resident> rows(none, none, 0, n, order, tid);
+    rows.for_each([](Scalar& x, int i, int j) { x = i == j ? one<Scalar>() : zero<Scalar>(); });
+    rows.solve_upper(corner, [=](Scalar x, int c, bool wanted) {
+        const Scalar quotient = Divisor<Scalar>{corner[c][c], corner[c][Candidate::TOLD]}.by_reciprocal(x);
+        return wanted ? quotient : x;  // no branch
+    });
+    rows.solve_lower(corner);
+    Real trace = 0;
+    UNROLL for (int r = 0; r < ROWS; ++r)
+        if (tid + r * LANES < n) {
+            Scalar* const row = result.at(tid + r * LANES, 0);
+            UNROLL for (int j = 0; j < n; ++j) {
+                trace = traced(trace, rows.element[r][j]);
+                row[shared.distance[j]] = rows.element[r][j];
+            }
+        }
+    return !(trace == 0);
+}
+
+// The same where a pivot is not safe: in the result's memory; short, for it is seldom wanted.
+__device__ inline bool invert_with_care(Shared& shared, Output result, int n, int tid) {
+    const Scalar (*corner)[CANDIDATE] = shared.rows();
+    Real trace = 0;
+#pragma unroll 1
+    for (int i = tid; i < n; i += LANES) {
+        Scalar* const row = result.at(i, 0);
+#pragma unroll 1
+        for (int c = 0; c < n; ++c) {
+            Scalar x = i == c ? one<Scalar>() : zero<Scalar>();
+#pragma unroll 1
+            for (int k = i; k < c; ++k) x = subtract_product(x, row[shared.distance[k]], corner[k][c]);
+            row[shared.distance[c]] = i <= c ? divisor(corner[c][c]).into(x) : x;
+        }
+#pragma unroll 1
+        for (int c = n - 1; c >= 0; --c) {
+            Scalar x = row[shared.distance[c]];
+#pragma unroll 1
+            for (int k = n - 1; k > c; --k) x = subtract_product(x, row[shared.distance[k]], corner[k][c]);
+            row[shared.distance[c]] = x;
+            trace = traced(trace, x);
+        }
+    }
+    return !(trace == 0);
+}
+
+// The determinants of the matrices that the calling warp has a part in, of which the first thread's is number `b` of the batch and `team` of the block. Of a team,
+// `diagonal(team, k)` is that of U, `pivot(team, k)` LAPACK's.
+template <class Diagonal, class Pivot>
+__device__ inline void tell_determinants(Diagonal diagonal, Pivot pivot, u32 word, Real* result, u64 b, u64 batch, int n, int team, int tid) {
     constexpr int MATES = WARP / LANES;
-    if (tid >= WARP) return;
-    const int lane = threadIdx.x % WARP;
+    if (CREW > WARP && tid >= WARP) return;
     for (int mate = 0; mate < MATES; ++mate) {
-        const Chip chip(memory, order, mine / MATES * MATES + mate);
-        const u32 its_word = Warp::broadcast(word, mate * LANES);
-        if (b + mate >= batch) break;
-        tell_determinant([&](int k) { return *chip.matrix.at(k, k); }, [&](int k) { return chip.pivots[k] != u32(k); }, its_word,
-                         result + (b + mate) * (Number<Scalar>::COMPLEX ? 3 : 2), n, lane);
+        Real* const its = b + mate < batch ? result + (b + mate) * (Number<Scalar>::COMPLEX ? 3 : 2) : nullptr;
+        tell_determinant([&](int k) { return diagonal(team + mate, k); }, [&](int k) { return pivot(team + mate, k) != u32(k); },
+                         Warp::broadcast(word, mate * LANES), its, n, threadIdx.x % WARP);
     }
 }
 
@@ -92,17 +156,35 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {
         const bool live = first + mine < batch;
         const u64 b = live ? first + mine : first;
-        Panels panel(order, tid % LANES);
-        begin_columns(Input(a, b), chip, shared, order, n, order, tid, live);
-        factor_columns(panel, chip, shared, chip.pivots, 0, order, n, order, tid, live);
-        u32 word = shared.info();
-        if (crew_any(settle_rows(chip, order, tid))) word = NOT_FINITE;
-        if (determinants != nullptr) tell_determinants(memory, word, determinants, first + mine / (WARP / LANES) * (WARP / LANES), batch, n, order, mine, tid);
+        const Input in(a, b);
         const Output result(x, b);
+        Panels panel(order, tid % LANES);
+        bool bad, safe = true;
+        if (IN_REGISTERS) {
+            factor_in_registers(panel, shared, in, n, order, tid);
+            bad = Lanes::any(gather_rows(panel, shared, n));
+            safe = prepare_inverse(panel, shared, result, tid);
+        } else {
+            begin_columns(in, chip, shared, order, n, order, tid, live);
+            factor_columns(panel, chip, shared, chip.pivots, 0, order, n, order, tid, live);
+            bad = crew_any(settle_rows(chip, order, tid));
+        }
+        u32 word = bad ? NOT_FINITE : shared.info();
+        if (determinants != nullptr) {
+            const auto diagonal = [&](int team, int k) { return IN_REGISTERS ? all[team].rows()[k][k] : *Chip(memory, order, team).matrix.at(k, k); };
+            const auto pivot = [&](int team, int k) { return IN_REGISTERS ? u32(all[team].pivot(k)) : Chip(memory, order, team).pivots[k]; };
+            const int before = mine % (WARP / LANES);  // teams of the warp
+            tell_determinants(diagonal, pivot, live ? word : NOT_FINITE, determinants, first + mine - before, batch, n, mine - before, tid);
+        }
         // Teams of one warp go on together, whatever has become of their matrices.
         if (TEAMS > 1 || word == 0) {
-            invert_upper(chip, shared.upper, n, order, tid);
-            const bool bad = solve_lower(chip, shared.upper, result, n, order, tid, live && word == 0);
+            const bool wanted = live && word == 0;
+            if (IN_REGISTERS) {
+                bad = !wanted ? false : safe ? invert_in_registers(shared, result, n, order, tid) : invert_with_care(shared, result, n, tid);
+            } else {
+                invert_upper(chip, shared.upper, n, order, tid);
+                bad = solve_lower(chip, shared.upper, result, n, order, tid, wanted);
+            }
             if (crew_any(bad) && word == 0) word = NOT_FINITE;
         }
         if (live) {

@@ -5,9 +5,6 @@
 #include "window.cuh"
 #endif
 
-// Where one panel is all there is, it goes from registers to its place.
-constexpr bool ONE_PANEL = ORDER > 0 && ORDER <= NB && BATCHLA_UNIT_ROWS_OUT;
-
 // The arguments of `getrf.cu`.
 extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     getrf(Operand a, Operand lu, u32* pivots, u32* rows, u32* status, u64 batch, int given) {
@@ -27,31 +24,29 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         u32* const exchanges = pivots + b * n;
         u32* const origins = rows == nullptr ? nullptr : rows + b * n;
         bool bad = false;
-        if (ONE_PANEL) {
+        if (IN_REGISTERS) {
             Panels panel(order, tid);
-            if (tid == 0) shared.begin();
-            factor_panel(panel, {&shared.upper[0][0], LINE}, shared, 0, n, order, tid, [&] {
+            factor_in_registers(panel, shared, in, n, order, tid);
+            if (BATCHLA_UNIT_ROWS_OUT) {
+                Real trace = 0;
                 UNROLL for (int r = 0; r < ROWS; ++r)
-                    UNROLL for (int c = 0; c < NB; ++c) {
-                        const int i = tid + r * LANES;
-                        const Scalar beyond = i == c ? one<Scalar>() : zero<Scalar>();
-                        panel.element[r][c] = c >= n ? beyond : live ? *in.at(min(i, n - 1), c) : beyond;
-                        if (n < NB && i >= n) panel.element[r][c] = beyond;
+                    if (live && panel.position[r] >= 0) {
+                        Scalar* target = out.at(panel.position[r], 0);
+                        UNROLL for (int c = 0; c < NB; ++c, target += out.col)
+                            if (c < n) {
+                                trace = traced(trace, panel.element[r][c]);
+                                *target = panel.element[r][c];
+                            }
                     }
-            });
-            Real trace = 0;
+                bad = !(trace == 0);
+            } else {
+                bad = gather_rows(panel, shared, n);
+                for (int e = tid; live && e < n * n; e += LANES) *out.at(e / n, e % n) = shared.rows()[e / n][e % n];
+            }
             UNROLL for (int r = 0; r < ROWS; ++r)
-                if (live && panel.position[r] >= 0 && panel.position[r] < n) {
-                    if (origins != nullptr) origins[panel.position[r]] = tid + r * LANES;
-                    UNROLL for (int c = 0; c < NB; ++c)
-                        if (c < n) {
-                            trace = traced(trace, panel.element[r][c]);
-                            *out.at(panel.position[r], c) = panel.element[r][c];
-                        }
-                }
+                if (live && origins != nullptr && panel.position[r] >= 0) origins[panel.position[r]] = tid + r * LANES;
             Lanes::sync();
             for (int j = tid; live && j < n; j += LANES) exchanges[j] = shared.pivot(j);
-            bad = !(trace == 0);
         } else {
 #if BATCHLA_WINDOW > 0
             bad = getrf_by_windows(in, out, chip, shared, exchanges, n, order, tid);

@@ -54,7 +54,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
         });
         if (last < order) fetch(last);
         if (tid / LANES * LANES < last) {
-            rows.solve_upper(chip.corner, chip.reciprocal);
+            rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
                 if (j < order && i <= j) *inverse.at(i, j) = x;
             });

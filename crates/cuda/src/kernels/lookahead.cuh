@@ -14,11 +14,16 @@ struct alignas(16) Exchange {
 
 // What the crew of a matrix shares, beside the matrix.
 struct Shared : Election {
-    Exchange exchange[2];    // of the two panels that are worked with at a time
-    Scalar upper[NB][LINE];  // the rows of U of the next panel
+    union {
+        Exchange exchange[IN_REGISTERS ? 1 : 2];  // of the two panels that are worked with at a time
+        u64 distance[NB];                         // from a result's first column to that of each row of U, where there is one panel
+    };
+    Scalar upper[IN_REGISTERS ? 1 : NB][LINE];  // the rows of U of the next panel
 
     // The exchange of column j of the latest panel.
-    __device__ Position pivot(int j) { return candidates(j)[0].place; }
+    __device__ Position pivot(int j) { return candidates(j)[0].place(); }
+    // The rows chosen, the one of column j in line j.
+    __device__ Scalar (*rows())[CANDIDATE] { return reinterpret_cast<Scalar(*)[CANDIDATE]>(candidates(0)[0].row); }
 };
 
 // The warp that factors panels: rows lane, lane + LANES ... of the matrix, wherever they stand.
@@ -87,10 +92,10 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
     Lanes::sync();  // all have read the panel
     UNROLL for (int r = 0; r < ROWS; ++r)
         if (panel.position[r] >= first)
-            UNROLL for (int c = 0; c < NB; ++c) *a.at(panel.position[r], first + c) = panel.element[r][c];
+            UNROLL for (int c = 0; c < WIDTH; ++c) *a.at(panel.position[r], first + c) = panel.element[r][c];
     Lanes::sync();
 #pragma unroll 1
-    for (int k = first; k < first + NB; ++k) {
+    for (int k = first; k < first + WIDTH; ++k) {
         Offer best = {0, 0, NOWHERE + lane};
 #pragma unroll 1
         for (int i = k + lane; i < (k < n ? n : order); i += LANES) {
@@ -102,12 +107,12 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
         mine &= best.lower == Lanes::largest(mine ? best.lower : 0);
         const Position chosen = Lanes::least(mine ? u32(best.place) : ~0u);
         Lanes::sync();  // all have read what is exchanged
-        for (int c = first + lane; c < first + NB; c += LANES) {
+        for (int c = first + lane; c < first + WIDTH; c += LANES) {
             const Scalar x = *a.at(chosen, c), y = *a.at(k, c);
             *a.at(chosen, c) = y;
             *a.at(k, c) = x;
         }
-        if (lane == 0) shared.candidates(k - first)[0].place = chosen;
+        if (lane == 0) shared.candidates(k - first)[0].tell(zero<Scalar>(), chosen);
         UNROLL for (int r = 0; r < ROWS; ++r) {
             const Position place = panel.position[r];
             panel.position[r] = place == chosen ? k : place == k ? chosen : place;
@@ -120,12 +125,12 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
             // Below a zero pivot all is zero: nothing to divide.
             const Scalar l = is_zero(by.value) ? *a.at(i, k) : by.into(*a.at(i, k));
             *a.at(i, k) = l;
-            for (int c = k + 1; c < first + NB; ++c) *a.at(i, c) = subtract_product(*a.at(i, c), l, *a.at(k, c));
+            for (int c = k + 1; c < first + WIDTH; ++c) *a.at(i, c) = subtract_product(*a.at(i, c), l, *a.at(k, c));
         }
         Lanes::sync();
     }
     UNROLL for (int r = 0; r < ROWS; ++r)
-        UNROLL for (int c = 0; c < NB; ++c)
+        UNROLL for (int c = 0; c < WIDTH; ++c)
             if (panel.position[r] >= first) panel.element[r][c] = *a.at(panel.position[r], first + c);
     Lanes::sync();
 }
@@ -143,11 +148,46 @@ __device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared
             getf2_with_care(panel, work, shared, first, n, order, lane);
             break;
         }
-        if (getf2_plain(panel, shared, first, n, lane)) break;
+        if (getf2_plain<WIDTH>(panel, shared, first, n, lane)) break;
         plain = false;
         UNROLL for (int r = 0; r < ROWS; ++r) panel.position[r] = was[r];
     }
     UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = was[r];
+}
+
+// A matrix that is one panel, factored in registers.
+__device__ inline void factor_in_registers(Panels& panel, Shared& shared, Input in, int n, int order, int tid) {
+    if (tid == 0) shared.begin();
+    factor_panel(panel, {shared.rows()[0], CANDIDATE}, shared, 0, n, order, tid, [&] {
+        UNROLL for (int r = 0; r < ROWS; ++r) {
+            const int i = opaque(tid) + r * LANES;  // no address is kept for a second turn
+            const Scalar* source = in.at(min(i, n - 1), 0);
+            UNROLL for (int c = 0; c < NB; ++c, source += in.col) {
+                panel.element[r][c] = c < n ? *source : zero<Scalar>();
+            }
+        }
+    });
+}
+
+// Brings its rows to their places in `rows`. Returns whether an element of the matrix is not finite.
+__device__ inline bool gather_rows(const Panels& panel, Shared& shared, int n) {
+    Lanes::sync();  // all have read the rows chosen
+    Real trace = 0;
+    UNROLL for (int r = 0; r < ROWS; ++r) {
+        const Position place = panel.position[r];
+        if (place < 0) continue;
+        UNROLL for (int p = 0; p < PACKS; ++p) {
+            Pack x;
+            UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
+                const int c = p * Pack::LENGTH + s;
+                x.value[s] = panel.element[r][c];
+                if (c < n) trace = traced(trace, x.value[s]);
+            }
+            *reinterpret_cast<Pack*>(&shared.rows()[place][p * Pack::LENGTH]) = x;
+        }
+    }
+    Lanes::sync();
+    return !(trace == 0);
 }
 
 // Puts the factored panel where others find it, and tells them of it.

@@ -52,14 +52,26 @@ struct Panel<0> {
     __device__ bool below(int r, int q, int tid) const { return position[r * THREADS + tid] >= q + NB; }
 };
 
-// A row offered as the pivot row by one warp, with the reciprocal of its pivot.
-struct alignas(16) Candidate {
-    Scalar row[LINE];
-    Scalar reciprocal;
-    u32 upper;
-    Position place;
-    u32 lower;
+// Two numbers that one instruction moves where they are 16 bytes at most.
+struct alignas(2 * sizeof(Scalar) < 16 ? 2 * sizeof(Scalar) : 16) Pair {
+    Scalar value[2];
 };
+
+// A row offered as the pivot row by one warp, the reciprocal of its pivot and the place where it stands and, where there are more warps, what these compare.
+struct alignas(16) Candidate {
+    static constexpr int TOLD = PACKS * Pack::LENGTH;
+    static constexpr int BYTES = TOLD * sizeof(Scalar) + sizeof(Pair) + (WARPS > 1 ? 2 * sizeof(u32) : 0);
+    // An odd number of packs: threads that read different rows meet in few banks.
+    Scalar row[(((BYTES + 15) / 16) | 1) * Pack::LENGTH];
+
+    __device__ Pair& told() { return *reinterpret_cast<Pair*>(row + TOLD); }
+    __device__ void tell(Scalar reciprocal, Position place) { told() = {{reciprocal, carrying<Scalar>(place)}}; }
+    __device__ Position place() { return carried(told().value[1]); }
+    __device__ u32& upper() { return reinterpret_cast<u32*>(&told() + 1)[0]; }
+    __device__ u32& lower() { return reinterpret_cast<u32*>(&told() + 1)[1]; }
+};
+
+constexpr int CANDIDATE = sizeof(Candidate) / sizeof(Scalar);  // elements from one to the next
 
 // The exchanges of a panel, and the moves that they come to.
 struct Moves {

@@ -47,9 +47,12 @@ __device__ inline R traced(R trace, Complex<R> x) {
 
 // What is known of the order when compiled: all where there is one panel; how many panels where there are more; 0: nothing.
 constexpr int ORDER = BATCHLA_ORDER;
+// One panel goes from memory to registers and back; then nothing is beyond the matrix but what fills a pack.
+constexpr bool IN_REGISTERS = ORDER > 0 && ORDER <= NB && HELPERS == 0;
+constexpr int WIDTH = IN_REGISTERS ? ORDER : NB;  // columns of a panel that take part
 __device__ inline int known(int n) { return ORDER > 0 && ORDER <= NB ? ORDER : n; }
 // On chip a matrix of order n has whole panels: what is beyond it is the identity.
-__device__ inline int order_on_chip(int n) { return ORDER > NB ? ORDER : ORDER > 0 ? NB : (n + NB - 1) / NB * NB; }
+__device__ inline int order_on_chip(int n) { return ORDER > NB || IN_REGISTERS ? ORDER : ORDER > 0 ? NB : (n + NB - 1) / NB * NB; }
 
 // Bytes by which something of so many bytes is to be longer, so that the same `own` bytes of neighbours lie in neighbouring banks.
 constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side by side

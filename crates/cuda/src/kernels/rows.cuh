@@ -5,6 +5,11 @@
 
 constexpr bool STREAMED = WINDOW > 0;
 
+// Quotients by a diagonal with such reciprocals.
+__device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* reciprocal) {
+    return [=](Scalar x, int c, bool wanted) { return wanted ? Divisor<Scalar>{corner[c][c], reciprocal[c]}.into(x) : x; };
+}
+
 // Row r is row `tid + r * CREW` of the matrix; columns are those from `first` on. `left`: solved columns.
 template <class Left>
 struct Rows {
@@ -28,30 +33,30 @@ struct Rows {
             if (!STREAMED || first + e % NB < n)
                 corner[e % NB][e / NB] = !STREAMED || first + e / NB < n ? *a.at(first + e % NB, first + e / NB) : zero<Scalar>();
     }
-    // What is left of X U = I within the block, from the left to the right.
-    __device__ void solve_upper(const Scalar (*corner)[LINE], const Scalar* reciprocal) {
+    // What is left of X U = I within the block, from the left to the right; `quotient(x, c, wanted)`: of x and the diagonal's element c, or x
+    // where that is not wanted.
+    template <int Line, class F>
+    __device__ void solve_upper(const Scalar (*corner)[Line], F quotient) {
         UNROLL for (int c = 0; c < NB; ++c) {
-            if (STREAMED && first + c >= n) break;
-            const Divisor<Scalar> by = {corner[c][c], reciprocal[c]};
-            UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-                if (tid + r * CREW <= first + c) element[r][c] = by.into(element[r][c]);
-            UNROLL for (int p = (c + 1) / Pack::LENGTH; p < PACKS; ++p) subtract_line(c, p, corner, c + 1, NB);
+            if ((STREAMED || IN_REGISTERS) && first + c >= n) break;
+            UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = quotient(element[r][c], c, tid + r * CREW <= first + c);
+            subtract_line(c, corner, c + 1, WIDTH);
         }
     }
     // The same of X L = U^-1, from the right to the left.
-    __device__ void solve_lower(const Scalar (*corner)[LINE]) {
+    template <int Line>
+    __device__ void solve_lower(const Scalar (*corner)[Line]) {
         UNROLL for (int c = NB - 1; c > 0; --c)
-            if (first + c < n)
-                UNROLL for (int p = 0; p * Pack::LENGTH < c; ++p) subtract_line(c, p, corner, 0, c);
+            if (first + c < n) subtract_line(c, corner, 0, c);
     }
-    // Of columns `begin` .. `end`, those of pack p less column c times its line.
-    __device__ void subtract_line(int c, int p, const Scalar (*corner)[LINE], int begin, int end) {
-        const Pack line = *reinterpret_cast<const Pack*>(&corner[c][p * Pack::LENGTH]);
-        UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
-            const int d = p * Pack::LENGTH + s;
-            if (d >= begin && d < end)
-                UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][d] = subtract_product(element[r][d], element[r][c], line.value[s]);
-        }
+    // Of columns `begin` .. `end`, less column c times its line.
+    template <int Line>
+    __device__ void subtract_line(int c, const Scalar (*corner)[Line], int begin, int end) {
+        Scalar line[PACKS * Pack::LENGTH];
+        UNROLL for (int p = begin / Pack::LENGTH; p * Pack::LENGTH < end; ++p)
+            *reinterpret_cast<Pack*>(line + p * Pack::LENGTH) = *reinterpret_cast<const Pack*>(&corner[c][p * Pack::LENGTH]);
+        UNROLL for (int r = 0; r < OWN_ROWS; ++r)
+            UNROLL for (int d = begin; d < end; ++d) element[r][d] = subtract_product(element[r][d], element[r][c], line[d]);
     }
 
 #if BATCHLA_TENSOR

@@ -204,6 +204,32 @@ __device__ NOINLINE Complex<R> divide(Complex<R> a, Complex<R> b) {
     return {shifted(re, a_shift - b_shift), shifted(im, a_shift - b_shift)};
 }
 
+// A position in a number's stead.
+template <class T>
+__device__ inline T carrying(Position x);
+template <>
+__device__ inline float carrying<float>(Position x) {
+    return __int_as_float(x);
+}
+template <>
+__device__ inline double carrying<double>(Position x) {
+    return __longlong_as_double(x);
+}
+template <>
+__device__ inline Complex<float> carrying<Complex<float>>(Position x) {
+    return {__int_as_float(x), 0};
+}
+template <>
+__device__ inline Complex<double> carrying<Complex<double>>(Position x) {
+    return {__longlong_as_double(x), 0};
+}
+__device__ inline Position carried(float x) { return Position(__float_as_uint(x)); }
+__device__ inline Position carried(double x) { return Position(__double_as_longlong(x)); }
+template <class R>
+__device__ inline Position carried(Complex<R> x) {
+    return carried(x.re);
+}
+
 // Two words that order as the size does: NaN above infinity, infinity above the rest. The upper one is above zero for every size.
 __device__ inline u32 upper_key(float x) { return (__float_as_uint(x) & 0x7fffffffu) + 1; }
 __device__ inline u32 lower_key(float) { return 0; }

@@ -44,7 +44,7 @@ __device__ void post_row(P& panel, Scalar* to, Position place, int j, int tid) {
 
 // The row chosen, and its upper key.
 struct Choice {
-    const Candidate& candidate;
+    Candidate& candidate;
     u32 upper;
 
     // Whether its reciprocal may be used: as `Divisor::safe`.
@@ -76,22 +76,21 @@ __device__ Choice search_by_warps(P& panel, Election& election, int j, int k, bo
         }
         if (mine) {
             post_row(panel, own_candidate.row, own.place, j, tid);
-            own_candidate.reciprocal = inverse;
-            own_candidate.place = own.place;
-            if (WARPS > 1) own_candidate.upper = own.upper;
-            if (WARPS > 1 && sizeof(Real) == 8) own_candidate.lower = own.lower;
+            own_candidate.tell(inverse, own.place);
+            if (WARPS > 1) own_candidate.upper() = own.upper;
+            if (WARPS > 1 && sizeof(Real) == 8) own_candidate.lower() = own.lower;
         }
-    } else if (tid % LANES == 0) {
-        own_candidate.upper = 0;
+    } else if (WARPS > 1 && tid % LANES == 0) {
+        own_candidate.upper() = 0;
     }
     team_sync();
     if (WARPS == 1) return {candidate[0], most};
 
     int best = 0;
     bool tie = false;
-    u32 upper = candidate[0].upper;
+    u32 upper = candidate[0].upper();
     UNROLL for (int w = 1; w < WARPS; ++w) {
-        const u32 other = candidate[w].upper;
+        const u32 other = candidate[w].upper();
         tie = other > upper ? false : tie || other == upper;
         if (other > upper) {
             upper = other;
@@ -100,10 +99,10 @@ __device__ Choice search_by_warps(P& panel, Election& election, int j, int k, bo
     }
     if (tie) {
         for (int w = best + 1; w < WARPS; ++w) {
-            const Candidate &a = candidate[w], &b = candidate[best];
-            if (a.upper != upper) continue;
-            const bool lower_is_more = sizeof(Real) == 8 && a.lower > b.lower, same = sizeof(Real) == 4 || a.lower == b.lower;
-            if (lower_is_more || (same && a.place < b.place)) best = w;
+            Candidate &a = candidate[w], &b = candidate[best];
+            if (a.upper() != upper) continue;
+            const bool lower_is_more = sizeof(Real) == 8 && a.lower() > b.lower(), same = sizeof(Real) == 4 || a.lower() == b.lower();
+            if (lower_is_more || (same && a.place() < b.place())) best = w;
         }
     }
     return {candidate[best], upper};
@@ -128,8 +127,7 @@ __device__ Choice search_by_tree(P& panel, Election& election, int j, int k, int
     if (own.place == best.place) {
         post_row(panel, winner.row, best.place, j, tid);
         if (ALL_KEPT && tid >= LANES) post_row(panel, election.chosen(j, tid), best.place, j, tid);
-        winner.place = best.place;
-        winner.reciprocal = reciprocal(winner.row[j]);
+        winner.tell(reciprocal(winner.row[j]), best.place);
     }
     team_sync();
     return {winner, best.upper};

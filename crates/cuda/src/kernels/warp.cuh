@@ -30,6 +30,10 @@ struct Group {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         if constexpr (Lanes == WARP) {
             return __reduce_max_sync(EVERYONE, x);
+        } else if constexpr (2 * Lanes == WARP) {
+            const bool low = threadIdx.x % WARP < Lanes;
+            const u32 below = __reduce_max_sync(EVERYONE, low ? x : 0), above = __reduce_max_sync(EVERYONE, low ? 0 : x);
+            return low ? below : above;
         } else
 #endif
         {

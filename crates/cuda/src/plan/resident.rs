@@ -31,6 +31,8 @@ pub struct ResidentPlan {
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
     pub inverts: bool,
+    /// Whether a matrix is one panel that goes from memory to registers and back.
+    pub in_registers: bool,
     /// Bytes of shared memory a block whose size depends on the order.
     pub dynamic_shared_bytes: usize,
 }
@@ -66,11 +68,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 64),
-        tuned(16, 16, 1, 0, 80),
-        tuned(22, 24, 1, 0, 80),
-        tuned(24, 8, 1, 0, 80),
-        tuned(28, 28, 1, 0, 80),
-        tuned(32, 16, 1, 0, 80),
+        tuned(16, 16, 1, 0, 56),
+        tuned(32, 32, 1, 0, 80),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 96),
         tuned(96, 8, 3, 2, 128),
@@ -81,9 +80,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     ];
     const F32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 72),
-        tuned(16, 8, 2, 0, 128),
-        tuned(32, 8, 2, 0, 96),
+        tuned(16, 16, 1, 0, 64),
+        tuned(32, 32, 1, 0, 128),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 128),
         tuned(96, 8, 3, 2, 128),
@@ -91,10 +89,9 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     ];
     const F64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 80),
-        tuned(16, 16, 1, 0, 96),
-        tuned(28, 28, 1, 0, 128),
-        tuned(32, 16, 1, 0, 128),
+        tuned(16, 16, 1, 0, 80),
+        tuned(20, 20, 1, 0, 96),
+        tuned(32, 32, 1, 0, 128),
         tensor(48, 8, 2, 0, 168),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
@@ -105,10 +102,11 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tensor(256, 8, 1, 3, 255)),
     ];
     const F64_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 80),
-        tuned(16, 8, 2, 0, 168),
-        tensor(32, 8, 1, 0, 128),
+        tuned(8, 8, 1, 0, 64),
+        tuned(12, 12, 1, 0, 80),
+        tuned(16, 16, 1, 0, 96),
+        tuned(20, 20, 1, 0, 128),
+        tuned(32, 32, 1, 0, 168),
         tensor(48, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
         tensor(72, 8, 3, 1, 255),
@@ -117,10 +115,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 128),
         tuned(16, 16, 1, 0, 80),
-        tuned(20, 20, 1, 0, 128),
-        tuned(24, 24, 1, 0, 128),
-        tuned(28, 28, 1, 0, 168),
-        tuned(32, 8, 1, 0, 96),
+        tuned(20, 20, 1, 0, 96),
+        tuned(32, 32, 1, 0, 128),
         tuned(48, 8, 2, 0, 168),
         tuned(64, 8, 2, 1, 168),
         tuned(80, 8, 3, 1, 255),
@@ -129,7 +125,8 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     ];
     const C32_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
-        tuned(16, 8, 1, 0, 96),
+        tuned(8, 8, 1, 0, 96),
+        tuned(28, 28, 1, 0, 128),
         tuned(32, 8, 1, 0, 128),
         tuned(64, 8, 2, 1, 168),
         tuned(80, 8, 3, 2, 168),
@@ -137,20 +134,21 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const C64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 80),
         tuned(6, 6, 1, 0, 96),
-        tuned(8, 4, 1, 0, 96),
-        tuned(16, 16, 1, 0, 96),
-        tuned(22, 22, 1, 0, 168),
-        tuned(24, 12, 1, 0, 168),
-        tuned(28, 14, 1, 0, 168),
-        tuned(32, 16, 1, 0, 255),
+        tuned(8, 8, 1, 0, 168),
+        tuned(12, 12, 1, 0, 96),
+        tuned(16, 16, 1, 0, 255),
+        tuned(28, 28, 1, 0, 168),
+        tuned(32, 32, 1, 0, 255),
         tensor(48, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
         window(16, tensor(96, 8, 1, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] = &[
         tuned(4, 4, 1, 0, 80),
-        tuned(12, 4, 1, 0, 96),
-        tuned(16, 8, 1, 0, 128),
+        tuned(8, 8, 1, 0, 168),
+        tuned(12, 12, 1, 0, 128),
+        tuned(16, 16, 1, 0, 255),
+        tuned(24, 24, 1, 0, 200),
         tuned(32, 4, 1, 0, 112),
         tensor(64, 8, 2, 1, 255),
     ];
@@ -252,7 +250,10 @@ impl ResidentPlan {
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
-        let on_chip = order_on_chip(order, panel);
+        let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
+        let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
+        let in_registers = exact && helpers == 0 && (1..=panel).contains(&order);
+        let on_chip = if in_registers { order } else { order_on_chip(order, panel) };
         let needed = on_chip.div_ceil(WARP);
         let rows = request.number_or("rows", 1..=MOST_ORDER / WARP, own.rows.max(needed))?;
         if rows < needed || on_chip > MOST_ORDER {
@@ -261,7 +262,6 @@ impl ResidentPlan {
                 MOST_ORDER / WARP
             ));
         }
-        let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
         let threads = if helpers > 0 { WARP } else { on_chip.div_ceil(rows).next_power_of_two() };
         let can = threads == WARP && tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor =
@@ -271,9 +271,11 @@ impl ResidentPlan {
                 "matrix instructions need doubles, whole warps and panels of whole steps; not {scalar}, {threads} threads, {panel} columns"
             ));
         }
-        let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
         let crew = threads + helpers * WARP;
-        let block = if crew <= 8 { WARP } else { 2 * WARP };
+        // Blocks of one warp for small crews, but for the shortest rows, and where a matrix is one panel, but for the largest inverse.
+        let small = crew <= 8 && !(in_registers && order * scalar_bytes(scalar) <= 16);
+        let single = small || in_registers && crew == WARP && !(inverts && order == WARP);
+        let block = if single { WARP } else { 2 * WARP };
         let teams = if rows > 1 { (WARP / crew).max(1) } else { (block / crew).max(1) };
         let mut plan = Self {
             panel,
@@ -286,6 +288,7 @@ impl ResidentPlan {
             tensor,
             exact,
             inverts,
+            in_registers,
             dynamic_shared_bytes: 0,
         };
         let limit = limits.shared_bytes_per_block as usize;
@@ -339,10 +342,7 @@ impl ResidentPlan {
         let registers = request.number_or("registers", 24..=255, own.registers)?;
         let by_registers = resident_blocks(crew * plan.teams, registers, limits);
         plan.blocks = request.number_or("blocks", 1..=32, by_registers)?;
-        // One panel goes from registers to its place, where rows of the result are neighbours in memory.
-        let unit_out = problem.operation() != Operation::Factorize || problem.out().strides().row == 1;
-        let one_panel = exact && !inverts && order <= panel && unit_out;
-        plan.dynamic_shared_bytes = if one_panel { 0 } else { plan.dynamic_bytes(scalar, order) };
+        plan.dynamic_shared_bytes = plan.dynamic_bytes(scalar, order);
         Ok(Some(plan))
     }
 
@@ -358,6 +358,9 @@ impl ResidentPlan {
 
     /// What depends on the order: `Chip` of `resident.cuh`.
     fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        if self.in_registers {
+            return 0;
+        }
         let order = order_on_chip(order, self.panel);
         let bytes = scalar_bytes(scalar);
         let (columns, done, beside) = match self.window {
@@ -374,8 +377,9 @@ impl ResidentPlan {
 
     /// What does not: `Staggered<Shared>` of `lookahead.cuh`.
     fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
-        let exchanges = 2 * (2 * self.panel * 4).next_multiple_of(16);
-        let upper = self.panel * line_bytes(scalar, self.panel);
+        let (exchanges, lines) = if self.in_registers { (1, 1) } else { (2, self.panel) };
+        let exchanges = exchanges * (2 * self.panel * 4).next_multiple_of(16);
+        let upper = lines * line_bytes(scalar, self.panel);
         let one = election_bytes(scalar, self.panel, self.threads) + exchanges + upper;
         self.teams * (one + 16 + self.stagger(one + 16, 16))
     }
@@ -418,11 +422,12 @@ pub(super) fn line_bytes(scalar: ScalarKind, columns: usize) -> usize {
 
 /// `Election` of `panel.cuh`.
 pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -> usize {
-    let line = line_bytes(scalar, panel);
-    let candidate = (line + scalar_bytes(scalar) + 12).next_multiple_of(16);
     let warps = threads.div_ceil(WARP);
+    let row = panel.div_ceil(16 / scalar_bytes(scalar)) * 16;
+    let told = 2 * scalar_bytes(scalar) + if warps > 1 { 8 } else { 0 };
+    let candidate = ((row + told).div_ceil(16) | 1) * 16;
     let (kept, lines) = if warps <= 2 { (panel, 1) } else { (2, panel) };
-    (kept * warps * candidate + lines * line + (5 * panel + 2) * 4).next_multiple_of(16)
+    (kept * warps * candidate + lines * line_bytes(scalar, panel) + (5 * panel + 2) * 4).next_multiple_of(16)
 }
 
 impl fmt::Display for ResidentPlan {
