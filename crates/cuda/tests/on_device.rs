@@ -84,7 +84,7 @@ fn factors<T: Scalar>(cuda: &Cuda, a: &Batch<T, DeviceMemory>, options: &Options
 
 fn every_plan_gives_the_same_bits_for<T: Scalar>(cuda: &Cuda) -> Result<(), Error> {
     let numbers = ["left-looking:panel=4,inverse-block=4", "left-looking:panel=14,inverse-block=20,inverse-rows=2"];
-    for order in [5, 16, 33, 70, 100] {
+    for order in [5, 33, 100] {
         let a = cuda.to_device(&random::<T>(9, order, order as u64))?;
         let mut expected = None;
         for plan in CudaPlan::NAMES.into_iter().chain(numbers) {

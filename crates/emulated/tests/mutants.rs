@@ -51,6 +51,8 @@ const F64: Mutant = Mutant {
     shown: Results,
 };
 
+/// A matrix that goes from memory to registers and back.
+const IN_REGISTERS: &str = "resident:panel=16,exact=1";
 /// An inversion with the lines of a triangle in shared memory.
 const BLOCK_COLUMNS: &str = "left-looking:inverse-window=0";
 
@@ -159,7 +161,7 @@ mutants! {
         file: "laswp.cuh", from: "        Lanes::sync();\n", to: "", shown: Check("race"),
     }
     moves_are_counted_before_the_count_is_zero {
-        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("undefined behaviour"),
+        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("uninitialised memory"),
     }
     moves_are_counted_without_an_atomic {
         file: "laswp.cuh", from: "atomicAdd(&moves.count, 1)", to: "moves.count++", shown: Check("race"),
@@ -238,7 +240,34 @@ mutants! {
     }
     a_matrix_has_the_outcome_of_its_neighbour {
         file: "getrf_getri.cu", from: "Warp::broadcast(word, mate * LANES)", to: "Warp::broadcast(word, 0)", order: 7, plan: "resident",
-        step: Step::All, shown: Results,
+        step: Step::All, shown: Check("uninitialised memory"),
+    }
+
+    // One panel, in registers.
+    rows_are_gathered_while_others_still_read_those_chosen {
+        file: "lookahead.cuh", from: "    Lanes::sync();  // all have read the rows chosen\n", to: "", order: 11, plan: IN_REGISTERS, step: Step::All,
+        shown: Check("race"),
+    }
+    rows_are_read_before_all_are_gathered {
+        file: "lookahead.cuh", from: "    }\n    Lanes::sync();\n    return !(trace == 0);", to: "    }\n    return !(trace == 0);", order: 7,
+        plan: IN_REGISTERS, step: Step::All, shown: Check("race"),
+    }
+    columns_of_the_result_are_used_before_all_are_known {
+        file: "getrf_getri.cu", from: "    Lanes::sync();\n    return !Lanes::any(unsafe);", to: "    return !Lanes::any(unsafe);", order: 7,
+        plan: IN_REGISTERS, step: Step::All, shown: Check("race"),
+    }
+    columns_of_the_result_are_those_of_the_matrix {
+        file: "getrf_getri.cu", from: "shared.distance[panel.position[r]] = u64(tid + r * LANES)", to: "shared.distance[panel.position[r]] = u64(panel.position[r])",
+        order: 7, plan: IN_REGISTERS, step: Step::All, shown: Results,
+    }
+    tiny_pivots_are_divided_by_through_their_reciprocals {
+        file: "getrf_getri.cu", from: "unsafe |= !by.safe();", to: "unsafe = false;", scalar: ScalarKind::C32, order: 7, plan: IN_REGISTERS, step: Step::All, shown: Results,
+    }
+    the_last_column_of_a_panel_takes_no_part {
+        file: "resident.cuh", from: "IN_REGISTERS ? ORDER : NB;", to: "IN_REGISTERS ? ORDER - 1 : NB;", order: 7, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
+    }
+    half_a_warp_takes_the_other_halfs_largest {
+        file: "warp.cuh", from: "return low ? below : above;", to: "return low ? above : below;", order: 11, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
     }
 
     // On chip.
@@ -260,7 +289,7 @@ mutants! {
     }
     a_block_of_u_is_overwritten_while_others_still_read {
         file: "rows.cuh", from: "        crew_sync();\n        UNROLL", to: "        UNROLL", plan: "resident:helpers=1", step: Step::All,
-        shown: Check("uninitialised memory"),
+        shown: Check("race"),
     }
     a_window_lacks_the_last_panel_on_its_left {
         file: "window.cuh", from: "k < window; k += NB", to: "k + NB < window; k += NB", plan: "resident:panel=4,window=8", shown: Results,

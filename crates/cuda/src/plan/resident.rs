@@ -62,14 +62,16 @@ const fn window(window: usize, row: Tuned) -> Tuned {
     Tuned { window, ..row }
 }
 
-/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21: orders up to 32 one by
-/// one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256 (batches of 4 000).
+/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
+/// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
+/// (batches of 4 000).
 fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(8, 8, 1, 0, 64),
         tuned(16, 16, 1, 0, 56),
         tuned(32, 32, 1, 0, 80),
+        tuned(36, 36, 2, 0, 128),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 96),
         tuned(96, 8, 3, 2, 128),
@@ -82,6 +84,7 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(4, 4, 1, 0, 64),
         tuned(16, 16, 1, 0, 64),
         tuned(32, 32, 1, 0, 128),
+        tuned(36, 36, 2, 0, 168),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 128),
         tuned(96, 8, 3, 2, 128),
@@ -92,7 +95,9 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 80),
         tuned(20, 20, 1, 0, 96),
         tuned(32, 32, 1, 0, 128),
-        tensor(48, 8, 2, 0, 168),
+        tuned(36, 36, 2, 0, 168),
+        tensor(40, 8, 2, 0, 168),
+        tensor(48, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
         window(48, tensor(96, 8, 1, 1, 255)),
@@ -167,18 +172,21 @@ fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
 /// Rows that one warp can hold, and a byte can count.
 pub(super) const MOST_ORDER: usize = 256;
 
-const fn measured(command: &'static str) -> Receipt {
-    Receipt::new("NVIDIA H200", "2026-11-21", command)
-}
-
-pub(super) const RECEIPT: Receipt =
-    measured("batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept");
-/// Of orders up to 32.
-const SMALL: Receipt = measured(
-    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-21/choices-lu.csv",
+pub(super) const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept",
 );
-const SMALL_INVERSE: Receipt = measured(
-    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
+/// Of orders up to 48.
+const SMALL: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-22/choices-lu.csv",
+);
+const SMALL_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
 );
 
 /// The last order of a table.
@@ -209,7 +217,7 @@ impl ResidentPlan {
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        let receipt = match (last <= 32, self.inverts) {
+        let receipt = match (last <= 48, self.inverts) {
             (false, _) => RECEIPT,
             (true, false) => SMALL,
             (true, true) => SMALL_INVERSE,
