@@ -75,6 +75,8 @@ pub(crate) const GETRF_RESIDENT: KernelSource =
 /// `A⁻¹` from `A`, each matrix on chip.
 pub(crate) const GETRF_GETRI: KernelSource =
     resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");
+/// `A X = B`, each matrix one panel.
+pub(crate) const GESV: KernelSource = resident!("gesv.cu", "search.cuh", "getf2.cuh", "lookahead.cuh");
 /// `A⁻¹` from factors, a block column on chip: `getri_resident`.
 pub(crate) const GETRI_RESIDENT: KernelSource = resident!("getri_resident.cu", "rows.cuh");
 

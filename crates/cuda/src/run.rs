@@ -151,6 +151,29 @@ impl<'a> Run<'a> {
         unsafe { launch.launch(self.operation) }
     }
 
+    /// The solutions of some systems in one launch.
+    pub(crate) fn gesv(
+        &self,
+        a: Operand,
+        b: Operand,
+        x: Operand,
+        status: DevicePointer,
+        count: usize,
+    ) -> Result<(), Error> {
+        let Some(plan) = &self.prepared.cuda_plan().resident else { return Err(missing("gesv")) };
+        let launch = self
+            .launch("gesv", count.div_ceil(plan.teams), plan.crew() * plan.teams, plan.dynamic_shared_bytes)?
+            .argument(a)
+            .argument(b)
+            .argument(x)
+            .argument(status)
+            .argument(count as u64)
+            .argument(self.order())
+            .argument(self.prepared.right_hand_sides() as i32);
+        // SAFETY: the signature of `gesv`; operands were held against the prepared layouts.
+        unsafe { launch.launch(self.operation) }
+    }
+
     /// Rows of factors from the caller, and their outcomes, checked.
     pub(crate) fn permutation(
         &self,

@@ -41,7 +41,7 @@ const SHARE: u64 = 16;
 
 impl Parts {
     pub(crate) fn of(problem: &Problem, plan: &CudaPlan, limits: &Limits) -> Result<Self, Error> {
-        if problem.operation() == Operation::Factorize || plan.inverts_on_chip() {
+        if problem.operation() == Operation::Factorize || plan.inverts_on_chip() || plan.solves_on_chip() {
             return Ok(Self { chunk: problem.batch().max(1), ..Self::default() });
         }
         let (from_matrices, inverts) = (problem.source() != SourceKind::Factors, plan.getri.is_some());

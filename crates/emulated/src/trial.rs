@@ -23,6 +23,8 @@ pub enum Step {
     Determinant,
     /// Everything that inverts matrices, with determinants and condition numbers.
     All,
+    /// Everything that solves systems: `gesv`, or `getrf` and what solves from factors.
+    System,
 }
 
 /// A problem of six matrices: two regular ones, one with a zero column, one with a NaN below its diagonal, two whose pivots tie.
@@ -133,6 +135,10 @@ impl Trial {
                 let given = BatchLayout::column_major(BATCH, self.order, COLUMNS)?;
                 vec![Problem::solve::<T>(factors, a, Some(given), self.layout(COLUMNS)?, transpose)?]
             }
+            Step::System => {
+                let given = BatchLayout::column_major(BATCH, self.order, COLUMNS)?;
+                vec![Problem::solve::<T>(SourceKind::Matrix, out, Some(given), self.layout(COLUMNS)?, Transpose::None)?]
+            }
             Step::Determinant => vec![Problem::determinant::<T>(factors, a)?],
             Step::All => {
                 vec![factorize()?, Problem::invert::<T>(SourceKind::Matrix, out, out)?.with_extras(extras())?]
@@ -156,7 +162,11 @@ impl Trial {
         if self.step == Step::All {
             self.invert(gpu, Source::Matrix(gpu.to_device(&host)?.view()), *host.layout(), extras(), &mut left)?;
         }
-        if matches!(self.step, Step::Factorize | Step::All) {
+        if self.step == Step::System {
+            let a = gpu.to_device(&host)?;
+            self.solve(gpu, Source::Matrix(a.view()), *host.layout(), Transpose::None, &mut left)?;
+        }
+        if matches!(self.step, Step::Factorize | Step::All | Step::System) {
             return Ok(Left(left));
         }
         let plain = Self { plan: "left-looking", rows_first: false, ..*self };
@@ -235,8 +245,9 @@ impl Trial {
     ) -> Result<(), Error> {
         let out = self.layout(COLUMNS)?;
         let given = BatchLayout::column_major(BATCH, self.order, COLUMNS)?;
-        let b = Batch::from_fn(BATCH, self.order, COLUMNS, |b, i, j| {
-            T::from_f64((1 + (b + 3 * i + 7 * j) % 11) as f64, (i % 3) as f64)
+        let b = Batch::from_fn(BATCH, self.order, COLUMNS, |b, i, j| match (b, i, j) {
+            (5, 0, 1) => T::nan(),
+            _ => T::from_f64((1 + (b + 3 * i + 7 * j) % 11) as f64, (i % 3) as f64),
         })?;
         let b = gpu.to_device(&b)?;
         let problem = Problem::solve::<T>(source.kind(), a, Some(given), out, transpose)?;

@@ -266,6 +266,24 @@ mutants! {
     the_last_column_of_a_panel_takes_no_part {
         file: "resident.cuh", from: "IN_REGISTERS ? ORDER : NB;", to: "IN_REGISTERS ? ORDER - 1 : NB;", order: 7, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
     }
+    right_hand_sides_keep_their_order {
+        file: "gesv.cu", from: "*right.at(shared.distance[min(i, n - 1)], column + c)", to: "*right.at(i, column + c)", order: 7, plan: IN_REGISTERS,
+        step: Step::System, shown: Results,
+    }
+    rows_above_the_diagonal_are_eliminated_first {
+        file: "gesv.cu", from: "y[r][c] = tid + r * LANES > k ? less", to: "y[r][c] = tid + r * LANES >= k ? less", order: 7, plan: IN_REGISTERS,
+        step: Step::System, shown: Results,
+    }
+    the_last_right_hand_sides_are_forgotten {
+        file: "gesv.cu", from: "column < columns; column += TILE", to: "column + TILE <= columns; column += TILE", order: 7, plan: IN_REGISTERS,
+        step: Step::System, shown: Results,
+    }
+    solutions_are_divided_by_tiny_pivots_reciprocals {
+        file: "gesv.cu", from: "unsafe |= !by.safe();", to: "unsafe = false;", scalar: ScalarKind::C32, order: 7, plan: IN_REGISTERS, step: Step::System, shown: Results,
+    }
+    a_right_hand_side_of_nan_is_swallowed {
+        file: "gesv.cu", from: "            trace = traced(trace, sides[r][c]);\n", to: "", order: 11, plan: IN_REGISTERS, step: Step::System, shown: Results,
+    }
     half_a_warp_takes_the_other_halfs_largest {
         file: "warp.cuh", from: "return low ? below : above;", to: "return low ? above : below;", order: 11, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
     }

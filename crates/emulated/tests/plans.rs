@@ -42,7 +42,9 @@ fn trials(scalar: ScalarKind) -> Vec<(&'static str, Trial)> {
     let plans = || CudaPlan::NAMES.into_iter().chain(NUMBERED);
     let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
     let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
-    own.chain(others.map(|step| trial("left-looking", step))).collect()
+    let one_panel = if order > 8 { "resident:panel=36,rows=2,exact=1" } else { "resident:panel=8,exact=1" };
+    let systems = ["left-looking", one_panel].map(|plan| trial(plan, Step::System));
+    own.chain(others.map(|step| trial("left-looking", step))).chain(systems).collect()
 }
 
 fn every_plan_gives_the_planners_bits(scalar: ScalarKind) {
@@ -212,6 +214,13 @@ fn one_panel_in_registers_gives_the_same_bits() {
         what_stays_on_chip_gives_the_same_bits(scalar, 11, "sm_90", &plans);
     }
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
+    for (scalar, order) in [(ScalarKind::F32, 5), (ScalarKind::F64, 12), (ScalarKind::C32, 11), (ScalarKind::C64, 17)] {
+        let trial = Trial { scalar, order, plan: "left-looking", step: Step::System, rows_first: false };
+        let Some(planner) = open(Emulated::new("sm_80")) else { return };
+        let expected = trial.run(&planner, &planner).unwrap();
+        let watched = open(Emulated::new("sm_90").seed(3).checks(Checks::All).largest_grid(2)).unwrap();
+        assert!(Trial { plan: "resident:exact=1", ..trial }.run(&watched, &planner).unwrap() == expected, "{trial:?}");
+    }
     for order in [1, 2, 5] {
         what_stays_on_chip_gives_the_same_bits(
             ScalarKind::F32,

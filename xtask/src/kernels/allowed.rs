@@ -37,6 +37,10 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=2", "HELPERS=0"], 48),
     allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 72),
     allow("getrf_getri", &["SCALAR=2", "HELPERS=0"], 44),
+    // Systems; what it costs was not measured.
+    allow("gesv", &["SCALAR=0"], 156),
+    allow("gesv", &["SCALAR=1"], 36),
+    allow("gesv", &["SCALAR=2"], 16),
     // By windows: a thread has all the registers that there are, and one warp as many rows as the order has: f64 of order 256, 8 rows of 8 columns.
     allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 16),
     allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 36),

@@ -28,6 +28,8 @@ pub(super) const TRIALS: &[(&str, Trial)] = &[
     ("sm_90", trial(F64, 33, "timely", Step::Invert, false)),
     ("sm_90", trial(F64, 48, "resident", Step::All, false)),
     ("sm_70", trial(C32, 7, "resident", Step::All, true)),
+    ("sm_90", trial(C32, 11, "resident:exact=1", Step::System, true)),
+    ("sm_90", trial(F64, 11, "resident:exact=1", Step::All, true)),
     ("sm_90", trial(F64, 40, "tree-search", Step::Factorize, true)),
     ("sm_70", trial(F64, 40, "shared-panel", Step::Factorize, true)),
     ("sm_90", trial(F64, 33, "interchange-serial", Step::Factorize, false)),

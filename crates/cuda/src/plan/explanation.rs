@@ -61,9 +61,8 @@ impl CudaPlan {
             steps.push(permutation.clone());
         }
         if let Some(plan) = &self.resident {
-            let (name, shared_bytes) =
-                (if plan.inverts { "getrf_getri" } else { "getrf" }, plan.shared_bytes(scalar, order));
-            let step = Step { shared_bytes, ..plain(name, plan.crew() * plan.teams, plan.teams) };
+            let shared_bytes = plan.shared_bytes(scalar, order);
+            let step = Step { shared_bytes, ..plain(plan.entry(), plan.crew() * plan.teams, plan.teams) };
             steps.push(step.filling(plan.crew() * plan.teams, plan.blocks, limits));
         }
         if let Some(plan) = &self.getrf {

@@ -46,7 +46,7 @@ pub struct CudaPlan {
     scalar: ScalarKind,
     order: usize,
     arithmetic: String,
-    /// The factorisation, or all of an inversion, where the problem starts from matrices and these are worked on on chip.
+    /// The factorisation, or all of an inversion or solution, where the problem starts from matrices and these are worked on on chip.
     pub resident: Option<ResidentPlan>,
     /// The factorisation, where the problem starts from matrices that do not.
     pub getrf: Option<GetrfPlan>,
@@ -206,7 +206,7 @@ impl CudaPlan {
             .then(|| GetriPlan::choose(family, &request, problem, limits))
             .transpose()
             .map_err(refuse)?;
-        let getrs = (problem.operation() == Operation::Solve)
+        let getrs = (problem.operation() == Operation::Solve && resident.as_ref().is_none_or(|plan| plan.solves == 0))
             .then(|| GetrsPlan::choose(scalar, order, problem.right_hand_sides(), limits))
             .transpose()
             .map_err(refuse)?;
@@ -230,6 +230,11 @@ impl CudaPlan {
     /// Whether one launch inverts, from matrices to inverses.
     pub(crate) fn inverts_on_chip(&self) -> bool {
         self.resident.as_ref().is_some_and(|plan| plan.inverts)
+    }
+
+    /// Whether one launch solves, from matrices to solutions.
+    pub(crate) fn solves_on_chip(&self) -> bool {
+        self.resident.as_ref().is_some_and(|plan| plan.solves > 0)
     }
 
     /// The scalar type.

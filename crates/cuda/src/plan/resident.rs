@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Numbers, Operation, Problem, Receipt, ScalarKind, SourceKind};
+use batchla_core::{Numbers, Operation, Problem, Receipt, ScalarKind, SourceKind, Transpose};
 
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
@@ -31,6 +31,8 @@ pub struct ResidentPlan {
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
     pub inverts: bool,
+    /// Right-hand sides that are solved for at a time, where the launch gives solutions; otherwise 0.
+    pub solves: usize,
     /// Whether a matrix is one panel that goes from memory to registers and back.
     pub in_registers: bool,
     /// Bytes of shared memory a block whose size depends on the order.
@@ -189,6 +191,12 @@ const SMALL_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
 );
 
+/// Whether a problem is one that a launch may solve from matrices to solutions: one matrix for all is factored once.
+fn solves(problem: &Problem) -> bool {
+    let one_each = problem.a().batch() == problem.out().batch();
+    problem.operation() == Operation::Solve && problem.transpose() == Transpose::None && one_each
+}
+
 /// The last order of a table.
 fn last(scalar: ScalarKind, inverts: bool) -> usize {
     table(scalar, inverts).last().map_or(0, |row| row.order)
@@ -296,6 +304,11 @@ impl ResidentPlan {
             tensor,
             exact,
             inverts,
+            solves: if in_registers && solves(problem) {
+                problem.right_hand_sides().clamp(1, pack).next_power_of_two()
+            } else {
+                0
+            },
             in_registers,
             dynamic_shared_bytes: 0,
         };
@@ -347,11 +360,22 @@ impl ResidentPlan {
                 plan.fixed_bytes(scalar)
             ));
         }
-        let registers = request.number_or("registers", 24..=255, own.registers)?;
+        // Right-hand sides take some beside; how many are best was not measured.
+        let beside = if plan.solves > 0 { 40 } else { 0 };
+        let registers = request.number_or("registers", 24..=255, (own.registers + beside).min(255))?;
         let by_registers = resident_blocks(crew * plan.teams, registers, limits);
         plan.blocks = request.number_or("blocks", 1..=32, by_registers)?;
         plan.dynamic_shared_bytes = plan.dynamic_bytes(scalar, order);
         Ok(Some(plan))
+    }
+
+    /// The kernel.
+    pub(crate) fn entry(&self) -> &'static str {
+        match (self.inverts, self.solves) {
+            (true, _) => "getrf_getri",
+            (false, 0) => "getrf",
+            (false, _) => "gesv",
+        }
     }
 
     /// Threads that work on one matrix.
@@ -440,8 +464,14 @@ pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -
 
 impl fmt::Display for ResidentPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, rows, window, helpers, teams, blocks, tensor, exact, inverts, .. } = self;
-        let what = if *inverts { "inverse" } else { "LU" };
+        let Self { panel, threads, rows, window, helpers, teams, blocks, tensor, exact, inverts, solves, .. } = self;
+        let what = if *inverts {
+            "inverse"
+        } else if *solves > 0 {
+            "solution"
+        } else {
+            "LU"
+        };
         write!(
             f,
             "{what} on chip panel={panel} threads={threads} rows={rows} window={window} helpers={helpers} teams={teams} blocks={blocks}"

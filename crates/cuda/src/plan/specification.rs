@@ -88,9 +88,13 @@ fn resident_specification(
     order: usize,
     (unit_in, unit_out): (bool, bool),
 ) -> Specification {
-    let (source, entry) =
-        if plan.inverts { (kernels::GETRF_GETRI, "getrf_getri") } else { (kernels::GETRF_RESIDENT, "getrf") };
-    specification(source, entry, scalar)
+    let (source, entry) = match plan.entry() {
+        "getrf_getri" => (kernels::GETRF_GETRI, "getrf_getri"),
+        "gesv" => (kernels::GESV, "gesv"),
+        _ => (kernels::GETRF_RESIDENT, "getrf"),
+    };
+    let solution = |own: Specification| if plan.solves > 0 { own.define("BATCHLA_COLUMNS", plan.solves) } else { own };
+    solution(specification(source, entry, scalar))
         .define("BATCHLA_NB", plan.panel)
         .define("BATCHLA_THREADS", plan.threads)
         .define("BATCHLA_ROWS", plan.rows)
