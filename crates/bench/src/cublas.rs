@@ -19,6 +19,19 @@ type GetVersion = unsafe extern "C" fn(Handle, *mut c_int) -> Status;
 type Destroy = unsafe extern "C" fn(Handle) -> Status;
 type Getrf = unsafe extern "C" fn(Handle, c_int, Pointers, c_int, Words, Words, c_int) -> Status;
 type Getri = unsafe extern "C" fn(Handle, c_int, Pointers, c_int, Words, Pointers, c_int, Words, c_int) -> Status;
+type Getrs = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    Pointers,
+    c_int,
+    Words,
+    Pointers,
+    c_int,
+    *mut c_int,
+    c_int,
+) -> Status;
 type Matinv = unsafe extern "C" fn(Handle, c_int, Pointers, c_int, Pointers, c_int, Words, c_int) -> Status;
 
 /// The names under which systems have the library.
@@ -42,6 +55,7 @@ pub(crate) struct Cublas {
 struct Routines {
     getrf: Getrf,
     getri: Getri,
+    getrs: Getrs,
     matinv: Matinv,
 }
 
@@ -52,7 +66,7 @@ pub(crate) struct Operands<'a> {
     pub(crate) batch: usize,
     /// Pointers to the matrices, each as two words, the lower one first.
     pub(crate) a: DeviceSlice<'a, u32>,
-    /// Pointers to the inverses.
+    /// Pointers to the inverses, or to right-hand sides.
     pub(crate) x: DeviceSlice<'a, u32>,
     pub(crate) pivots: DeviceSlice<'a, u32>,
     pub(crate) info: DeviceSlice<'a, u32>,
@@ -78,6 +92,7 @@ impl Cublas {
             routines.push(Routines {
                 getrf: symbol(library, &format!("cublas{letter}getrfBatched\0"))?,
                 getri: symbol(library, &format!("cublas{letter}getriBatched\0"))?,
+                getrs: symbol(library, &format!("cublas{letter}getrsBatched\0"))?,
                 matinv: symbol(library, &format!("cublas{letter}matinvBatched\0"))?,
             });
         }
@@ -138,6 +153,18 @@ impl Cublas {
         let getri = self.routines(operands.scalar).getri;
         // SAFETY: as in `getrf`; `a` and `x` are different matrices.
         status("getriBatched", unsafe { getri(self.handle, n, a, ld, pivots, x, ld, info, batch) }).map_err(failed)
+    }
+
+    /// Queues the solution with the factors in `a` of so many right-hand sides in `x`, in their place.
+    pub(crate) fn getrs(&self, operands: &Operands<'_>, columns: usize) -> Result<(), Error> {
+        let (n, batch) = operands.check()?;
+        let ([a, x, pivots, _], ld) = (operands.raw(), n.max(1));
+        let getrs = self.routines(operands.scalar).getrs;
+        let columns = c_int::try_from(columns).map_err(|error| failed(error.to_string()))?;
+        let mut info = 0; // the host's, of the arguments alone
+        // SAFETY: as in `getrf`; the caller's right-hand sides have so many columns. 0: not transposed.
+        let done = unsafe { getrs(self.handle, 0, n, columns, a, ld, pivots, x, ld, &mut info, batch) };
+        status("getrsBatched", done).map_err(failed)
     }
 
     /// Queues the inversion of `a` into `x`, in one kernel; orders up to [`MATINV_ORDER`].

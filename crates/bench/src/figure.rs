@@ -1,6 +1,6 @@
 //! What a figure compares, as data: curves of contestants, and what somebody said about them.
 
-use batchla_core::{Error, Operation, Options, Problem, Scalar, ScalarKind};
+use batchla_core::{BatchLayout, Error, Operation, Options, Problem, Scalar, ScalarKind, SourceKind, Transpose};
 use batchla_cuda::TunedLayout;
 
 /// What is computed.
@@ -10,6 +10,10 @@ pub enum Routine {
     Lu,
     /// `A⁻¹` from `A`: LU and inversion.
     Inverse,
+    /// `A X = B` from `A` and one right-hand side, in its place: LU and solution.
+    Solve,
+    /// The same with as many right-hand sides as the order.
+    SolveMany,
 }
 
 /// Who computes it.
@@ -17,7 +21,7 @@ pub enum Routine {
 pub enum Contestant {
     /// Ours, by the name of a plan; empty: as the planner has it.
     Plan(String),
-    /// cuBLAS: `getrfBatched`, and for an inverse `getriBatched` after it.
+    /// cuBLAS: `getrfBatched`, and for an inverse `getriBatched` after it, for solutions `getrsBatched`.
     Cublas,
     /// cuBLAS: `matinvBatched`, up to order 32.
     CublasMatinv,
@@ -106,6 +110,17 @@ impl Routine {
         match self {
             Self::Lu => "LU",
             Self::Inverse => "inverse",
+            Self::Solve => "solution",
+            Self::SolveMany => "solutions",
+        }
+    }
+
+    /// Right-hand sides of a matrix.
+    pub(crate) fn columns(self, order: usize) -> usize {
+        match self {
+            Self::Lu | Self::Inverse => 0,
+            Self::Solve => 1,
+            Self::SolveMany => order,
         }
     }
 
@@ -114,7 +129,23 @@ impl Routine {
     /// # Errors
     /// As of the layout.
     pub fn problem<T: Scalar>(self, batch: usize, order: usize) -> Result<Problem, Error> {
-        TunedLayout::ColumnMajor.problem(T::KIND, self.operation(), batch, order)
+        self.problem_lying::<T>(TunedLayout::ColumnMajor, batch, order)
+    }
+
+    /// The same of matrices that lie otherwise; right-hand sides lie column-major.
+    pub(crate) fn problem_lying<T: Scalar>(
+        self,
+        lying: TunedLayout,
+        batch: usize,
+        order: usize,
+    ) -> Result<Problem, Error> {
+        match self.columns(order) {
+            0 => lying.problem(T::KIND, self.operation(), batch, order),
+            columns => {
+                let x = BatchLayout::column_major(batch, order, columns)?;
+                Problem::solve::<T>(SourceKind::Matrix, lying.of(batch, order)?, None, x, Transpose::None)
+            }
+        }
     }
 
     /// The same as an operation.
@@ -122,6 +153,7 @@ impl Routine {
         match self {
             Self::Lu => Operation::Factorize,
             Self::Inverse => Operation::Invert,
+            Self::Solve | Self::SolveMany => Operation::Solve,
         }
     }
 }
@@ -139,6 +171,7 @@ impl Contestant {
             (Self::Plan(plan), _) => plan.replace(',', " "),
             (Self::Cublas, Routine::Lu) => "cublas getrf".to_owned(),
             (Self::Cublas, Routine::Inverse) => "cublas getrf+getri".to_owned(),
+            (Self::Cublas, Routine::Solve | Routine::SolveMany) => "cublas getrf+getrs".to_owned(),
             (Self::CublasMatinv, _) => "cublas matinv".to_owned(),
             (Self::Magma, _) => "magma".to_owned(),
         }

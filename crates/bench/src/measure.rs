@@ -1,11 +1,11 @@
 //! One measurement: a contestant on a batch that lies on the device, and whether its result is right.
 
 use batchla_core::{
-    Backend, Batch, BatchedFactorize, BatchedInvert, Error, ErrorKind, FactorizeArgs, InvertArgs, Memory, Prepared,
-    ReportMut, Scalar, Source,
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Error, ErrorKind, FactorizeArgs,
+    InvertArgs, Memory, Prepared, ReportMut, Scalar, SolveArgs, Source, Transpose,
 };
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory, TunedLayout};
-use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio};
+use batchla_testkit::{Generator, LIMIT, factorization_ratio, inverse_ratio, solution_ratio};
 
 use crate::cublas::{Cublas, MATINV_ORDER, Operands};
 use crate::figure::{Contestant, Routine};
@@ -55,8 +55,11 @@ pub(crate) struct Arena<T: Scalar> {
     a: Batch<T, DeviceMemory>,
     /// A copy of the matrices, made anew before each repetition; LU is done in its place.
     work: Batch<T, DeviceMemory>,
-    /// Inverses; of no matrix for LU.
+    /// Inverses, or right-hand sides and solutions in their place; of no matrix for LU.
     x: Batch<T, DeviceMemory>,
+    /// Right-hand sides, which are copied there before each repetition, and the different ones on the host.
+    b: Batch<T, DeviceMemory>,
+    sides: Batch<T>,
     pivots: DeviceArray<u32>,
     words: DeviceArray<u32>,
     /// One is copied to the other before each repetition.
@@ -80,16 +83,19 @@ impl<T: Scalar> Arena<T> {
     ) -> Result<Self, Error> {
         let layout = |batch| lying.of(batch, order);
         let host = Generator::Uniform.batch::<T>(layout(batch.min(DIFFERENT))?, SEED)?;
-        let block = gpu.to_device(&host)?;
-        let mut a = gpu.allocate_batch::<T>(layout(batch)?)?;
-        let (all, step) = (a.layout().span(), block.layout().span().max(1));
-        for first in (0..all).step_by(step) {
-            let count = step.min(all - first);
-            if let (Some(from), Some(to)) = (block.slice().part(0..count), a.slice_mut().part(first..first + count)) {
-                DeviceMemory::copy(from, to)?;
-            }
-        }
-        let inverses = if routine == Routine::Inverse { batch } else { 0 };
+        let columns = routine.columns(order);
+        let beside = |batch| BatchLayout::column_major(if columns > 0 { batch } else { 0 }, order, columns.max(1));
+        // The first columns of other matrices.
+        let others = Generator::Uniform.batch::<T>(layout(batch.min(DIFFERENT))?, SEED + 1)?;
+        let few = beside(batch.min(DIFFERENT))?;
+        let side = |b, i, j| others.get(b, i, j).unwrap_or_else(T::nan);
+        let sides = Batch::from_fn(few.batch(), order, few.cols(), side)?;
+        let a = repeated(gpu, &host, layout(batch)?)?;
+        let results = match routine {
+            Routine::Lu => layout(0)?,
+            Routine::Inverse => layout(batch)?,
+            Routine::Solve | Routine::SolveMany => beside(batch)?,
+        };
         Ok(Self {
             gpu: gpu.clone(),
             routine,
@@ -99,7 +105,9 @@ impl<T: Scalar> Arena<T> {
             host,
             a,
             work: gpu.allocate_batch(layout(batch)?)?,
-            x: gpu.allocate_batch(layout(inverses)?)?,
+            x: gpu.allocate_batch(results)?,
+            b: repeated(gpu, &sides, beside(batch)?)?,
+            sides,
             pivots: gpu.allocate(batch * order)?,
             words: gpu.allocate(batch)?,
             lead: [gpu.allocate(LEAD)?, gpu.allocate(LEAD)?],
@@ -135,7 +143,7 @@ impl<T: Scalar> Arena<T> {
 
     fn ours(&mut self, plan: &str, repetitions: usize) -> Result<(Vec<f64>, String), Error> {
         let gpu = self.gpu.clone();
-        let problem = self.layout.problem(T::KIND, self.routine.operation(), self.batch, self.order)?;
+        let problem = self.routine.problem_lying::<T>(self.layout, self.batch, self.order)?;
         let prepared = gpu.prepare(&problem, &Contestant::options(plan))?;
         let mut workspace = gpu.workspace(&prepared)?;
         let times = self.repeat(repetitions, |arena| {
@@ -143,10 +151,13 @@ impl<T: Scalar> Arena<T> {
             if arena.routine == Routine::Lu {
                 let (source, mut lu) = (Source::InPlace, arena.work.view_mut());
                 let args = FactorizeArgs::new(&source, &mut lu, arena.pivots.slice_mut(), report);
-                gpu.run_factorize(&prepared, args, &mut workspace)
-            } else {
-                let (source, mut x) = (Source::Matrix(arena.work.view()), arena.x.view_mut());
+                return gpu.run_factorize(&prepared, args, &mut workspace);
+            }
+            let (source, mut x) = (Source::Matrix(arena.work.view()), arena.x.view_mut());
+            if arena.routine == Routine::Inverse {
                 gpu.run_invert(&prepared, InvertArgs::new(&source, &mut x, report), &mut workspace)
+            } else {
+                gpu.run_solve(&prepared, SolveArgs::new(&source, None, &mut x, report), &mut workspace)
             }
         })?;
         Ok((times, prepared.plan().to_string()))
@@ -157,8 +168,9 @@ impl<T: Scalar> Arena<T> {
         if small && self.order > MATINV_ORDER {
             return Err(unsupported(&format!("matinvBatched goes up to order {MATINV_ORDER}")));
         }
-        let a = self.pointers(self.work.slice().as_raw())?;
-        let x = self.pointers(self.x.slice().as_raw())?;
+        let (square, columns) = (self.order * self.order, self.routine.columns(self.order));
+        let a = self.pointers(self.work.slice().as_raw(), square)?;
+        let x = self.pointers(self.x.slice().as_raw(), if columns > 0 { self.order * columns } else { square })?;
         self.repeat(repetitions, |arena| {
             let operands = Operands {
                 scalar: T::KIND,
@@ -173,13 +185,16 @@ impl<T: Scalar> Arena<T> {
                 _ if small => cublas.matinv(&operands),
                 Routine::Lu => cublas.getrf(&operands),
                 Routine::Inverse => cublas.getrf(&operands).and_then(|()| cublas.getri(&operands)),
+                Routine::Solve | Routine::SolveMany => {
+                    cublas.getrf(&operands).and_then(|()| cublas.getrs(&operands, columns))
+                }
             }
         })
     }
 
-    /// Pointers to the matrices of a batch, on the device, as pairs of words.
-    fn pointers(&self, first: u64) -> Result<DeviceArray<u32>, Error> {
-        let step = (self.order * self.order * size_of::<T>()) as u64;
+    /// Pointers to the matrices of a batch, `each` elements apart, on the device, as pairs of words.
+    fn pointers(&self, first: u64, each: usize) -> Result<DeviceArray<u32>, Error> {
+        let step = (each * size_of::<T>()) as u64;
         let words: Vec<u32> = (0..self.batch as u64)
             .map(|b| first + b * step)
             .flat_map(|pointer| [pointer as u32, (pointer >> 32) as u32])
@@ -200,6 +215,9 @@ impl<T: Scalar> Arena<T> {
         let mut marks = Vec::new();
         for _ in 0..=repetitions {
             DeviceMemory::copy(self.a.slice(), self.work.slice_mut())?;
+            if self.routine.columns(1) > 0 {
+                DeviceMemory::copy(self.b.slice(), self.x.slice_mut())?;
+            }
             let [from, to] = &mut self.lead;
             DeviceMemory::copy(from.slice(), to.slice_mut())?;
             let start = stream.record()?;
@@ -212,9 +230,13 @@ impl<T: Scalar> Arena<T> {
 
     /// The largest residual ratio of a few matrices, from the first to the last.
     fn residual(&mut self, one_based: bool) -> Result<f64, Error> {
-        let (n, square) = (self.order, self.order * self.order);
+        let (n, columns) = (self.order, self.routine.columns(self.order));
         let result = if self.routine == Routine::Lu { &self.work } else { &self.x };
-        let mut few = Batch::<T>::zeros(self.layout.of(CHECKED, n)?)?;
+        let layout = match columns {
+            0 => self.layout.of(CHECKED, n)?,
+            _ => BatchLayout::column_major(CHECKED, n, columns)?,
+        };
+        let (mut few, square) = (Batch::<T>::zeros(layout)?, if columns > 0 { n * columns } else { n * n });
         let mut pivots = vec![0u32; CHECKED * n];
         let places: Vec<usize> = (0..CHECKED).map(|k| k * self.batch.saturating_sub(1) / (CHECKED - 1)).collect();
         for (k, &b) in places.iter().enumerate() {
@@ -239,6 +261,9 @@ impl<T: Scalar> Arena<T> {
             Some(match self.routine {
                 Routine::Lu => factorization_ratio(a, result, &pivots[k * n..(k + 1) * n]),
                 Routine::Inverse => inverse_ratio(a, result),
+                Routine::Solve | Routine::SolveMany => {
+                    solution_ratio(a, Transpose::None, result, self.sides.view().matrix(b % DIFFERENT)?)
+                }
             })
         };
         let all = places.iter().enumerate().map(|place| ratio(place).unwrap_or(f64::INFINITY));
@@ -246,6 +271,20 @@ impl<T: Scalar> Arena<T> {
         self.looked_at = Some((few.as_slice().to_vec(), pivots, worst));
         Ok(worst)
     }
+}
+
+/// A batch on the device that repeats one on the host.
+fn repeated<T: Scalar>(gpu: &Cuda, few: &Batch<T>, layout: BatchLayout) -> Result<Batch<T, DeviceMemory>, Error> {
+    let block = gpu.to_device(few)?;
+    let mut all = gpu.allocate_batch::<T>(layout)?;
+    let (span, step) = (all.layout().span(), block.layout().span().max(1));
+    for first in (0..span).step_by(step) {
+        let count = step.min(span - first);
+        if let (Some(from), Some(to)) = (block.slice().part(0..count), all.slice_mut().part(first..first + count)) {
+            DeviceMemory::copy(from, to)?;
+        }
+    }
+    Ok(all)
 }
 
 fn unsupported(what: &str) -> Error {
@@ -262,7 +301,7 @@ mod tests {
     fn a_device_that_computes_nothing_gets_no_time() {
         let (device, _) = Device::fake(Limits::preset("sm_90").unwrap()).unwrap();
         let gpu = Cuda::on(&device).unwrap();
-        for routine in [Routine::Lu, Routine::Inverse] {
+        for routine in [Routine::Lu, Routine::Inverse, Routine::Solve, Routine::SolveMany] {
             let mut arena = Arena::<f64>::new(&gpu, routine, 5, 130).unwrap();
             let copy = gpu.to_host(&arena.a).unwrap();
             assert_eq!(copy.get(129, 3, 4), arena.host.get(1, 3, 4));

@@ -130,7 +130,12 @@ fn section(text: &mut String, figure: &Figure, results: &Results) {
         Shows::Share => "Share of the roofline, in brackets GFLOP/s",
         Shows::Time => "GFLOP/s",
     };
-    let routine = if figure.routine == Routine::Lu { "LU in place" } else { "LU and inversion" };
+    let routine = match figure.routine {
+        Routine::Lu => "LU in place",
+        Routine::Inverse => "LU and inversion",
+        Routine::Solve => "LU and solution with one right-hand side, in its place",
+        Routine::SolveMany => "LU and solution with as many right-hand sides as the order, in their place",
+    };
     let _ = writeln!(text, "{what} ({routine}).");
     scalars.into_iter().for_each(|scalar| table(text, figure, results, scalar));
 }

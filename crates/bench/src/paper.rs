@@ -127,7 +127,10 @@ pub(crate) fn contest(routine: Routine, base: &[&str], plan: &str) -> Vec<Series
     if routine == Routine::Inverse {
         series.push(Series::new("matinv", [Contestant::CublasMatinv], &["cuBLAS"]));
     }
-    series.push(Series::new("MAGMA", [Contestant::Magma], &["cuBLAS"]));
+    // The other process measures no solutions.
+    if routine.columns(1) == 0 {
+        series.push(Series::new("MAGMA", [Contestant::Magma], &["cuBLAS"]));
+    }
     series.push(Series::plans("ours", [plan.to_owned()], base));
     series
 }

@@ -230,6 +230,7 @@ fn host<T: Scalar>(
         Some(match routine {
             Routine::Lu => factorization_ratio(a, result, pivots.get(b * order..(b + 1) * order)?),
             Routine::Inverse => inverse_ratio(a, result),
+            Routine::Solve | Routine::SolveMany => return None,
         })
     };
     let places = (0..CHECKED).map(|k| k * (batch - 1) / (CHECKED - 1));

@@ -140,6 +140,10 @@ struct Plans {
     #[arg(long)]
     inverse: bool,
 
+    /// Of the solution with one right-hand side, not of LU
+    #[arg(long, conflicts_with = "inverse")]
+    solve: bool,
+
     /// Which orders
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = paper::ORDERS)]
     orders: Vec<usize>,
@@ -296,8 +300,12 @@ impl Bench {
                 how.run(Page::PAPER, figures.collect::<Result<_, _>>()?, orders)
             }
             What::Peers(Peers { orders, how }) => how.run(Page::PEERS, contest::beside_peers().into(), orders),
-            What::Plans(Plans { plans, inverse, orders, how }) => {
-                let routine = if inverse { Routine::Inverse } else { Routine::Lu };
+            What::Plans(Plans { plans, inverse, solve, orders, how }) => {
+                let routine = match (inverse, solve) {
+                    (true, _) => Routine::Inverse,
+                    (_, true) => Routine::Solve,
+                    _ => Routine::Lu,
+                };
                 how.run(Page::PLANS, vec![contest::of_plans(routine, &plans)], orders)
             }
             What::Start(Start { cold: true }) => {

@@ -162,6 +162,7 @@ mod tests {
                 let sources: BTreeSet<_> = here.map(|one| one.specification.source().name).collect();
                 let plain = [
                     "det.cu",
+                    "gesv.cu",
                     "getrf.cu",
                     "getrf_getri.cu",
                     "getrf_resident.cu",

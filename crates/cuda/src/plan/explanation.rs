@@ -3,7 +3,8 @@
 use batchla_core::{Chosen, Error, Explanation, Numbers, Occupancy, Operation, Options, Plan, Problem};
 use batchla_core::{Rejection, SourceKind, Step};
 
-use super::resident::{MOST_ORDER, RECEIPT};
+use super::resident::MOST_ORDER;
+use super::table::RECEIPT;
 use super::{
     Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request,
     ResidentPlan, Resources, Search, WARP,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use batchla_core::{Numbers, Receipt, ScalarKind};
 
-use super::resident::{election_bytes, line_bytes};
+use super::chip::{election_bytes, line_bytes};
 use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
-use super::resident::{column_stride, has_fast_doubles, line_bytes, tensor_step};
+use super::chip::{column_stride, has_fast_doubles, line_bytes, tensor_step};
 use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 

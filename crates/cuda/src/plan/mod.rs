@@ -1,5 +1,6 @@
 //! How a problem will run on a GPU: which kernels, with which numbers. Plain data; no GPU is needed to make one.
 
+mod chip;
 mod explanation;
 mod getrf;
 mod getri;
@@ -8,6 +9,7 @@ mod request;
 mod resident;
 mod space;
 mod specification;
+mod table;
 
 use std::fmt;
 

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use batchla_core::{Numbers, Operation, Problem, Receipt, ScalarKind, SourceKind, Transpose};
+use batchla_core::{Numbers, Operation, Problem, SourceKind, Transpose};
 
+use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
+use super::table::{RECEIPT, SMALL, SMALL_INVERSE, Tuned, last, table, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -39,172 +41,13 @@ pub struct ResidentPlan {
     pub dynamic_shared_bytes: usize,
 }
 
-/// Up to which order, which panel, rows a thread (more where the order needs them), helpers, registers a thread and window are best, and whether by matrix
-/// instructions.
-#[derive(Clone, Copy)]
-struct Tuned {
-    order: usize,
-    panel: usize,
-    rows: usize,
-    helpers: usize,
-    registers: usize,
-    window: usize,
-    tensor: bool,
-}
-
-const fn tuned(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
-    Tuned { order, panel, rows, helpers, registers, window: 0, tensor: false }
-}
-
-const fn tensor(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
-    Tuned { tensor: true, ..tuned(order, panel, rows, helpers, registers) }
-}
-
-const fn window(window: usize, row: Tuned) -> Tuned {
-    Tuned { window, ..row }
-}
-
-/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
-/// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
-/// (batches of 4 000).
-fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
-    const F32: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 64),
-        tuned(16, 16, 1, 0, 56),
-        tuned(32, 32, 1, 0, 80),
-        tuned(36, 36, 2, 0, 128),
-        tuned(48, 8, 2, 0, 128),
-        tuned(64, 8, 2, 1, 96),
-        tuned(96, 8, 3, 2, 128),
-        tuned(112, 8, 4, 2, 168),
-        tuned(128, 8, 4, 3, 128),
-        window(32, tuned(160, 8, 1, 1, 168)),
-        window(32, tuned(256, 8, 1, 1, 255)),
-    ];
-    const F32_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(16, 16, 1, 0, 64),
-        tuned(32, 32, 1, 0, 128),
-        tuned(36, 36, 2, 0, 168),
-        tuned(48, 8, 2, 0, 128),
-        tuned(64, 8, 2, 1, 128),
-        tuned(96, 8, 3, 2, 128),
-        tuned(128, 8, 4, 3, 128),
-    ];
-    const F64: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(16, 16, 1, 0, 80),
-        tuned(20, 20, 1, 0, 96),
-        tuned(32, 32, 1, 0, 128),
-        tuned(36, 36, 2, 0, 168),
-        tensor(40, 8, 2, 0, 168),
-        tensor(48, 8, 2, 1, 128),
-        tensor(64, 8, 2, 1, 168),
-        tensor(80, 8, 3, 2, 168),
-        window(48, tensor(96, 8, 1, 1, 255)),
-        window(32, tensor(128, 8, 1, 1, 255)),
-        window(16, tensor(176, 8, 1, 1, 255)),
-        window(48, tensor(192, 8, 1, 3, 255)),
-        window(32, tensor(256, 8, 1, 3, 255)),
-    ];
-    const F64_INVERSE: &[Tuned] = &[
-        tuned(8, 8, 1, 0, 64),
-        tuned(12, 12, 1, 0, 80),
-        tuned(16, 16, 1, 0, 96),
-        tuned(20, 20, 1, 0, 128),
-        tuned(32, 32, 1, 0, 168),
-        tensor(48, 8, 2, 1, 128),
-        tensor(64, 8, 2, 1, 168),
-        tensor(72, 8, 3, 1, 255),
-    ];
-    const C32: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 128),
-        tuned(16, 16, 1, 0, 80),
-        tuned(20, 20, 1, 0, 96),
-        tuned(32, 32, 1, 0, 128),
-        tuned(48, 8, 2, 0, 168),
-        tuned(64, 8, 2, 1, 168),
-        tuned(80, 8, 3, 1, 255),
-        window(32, tuned(160, 8, 1, 1, 255)),
-        window(16, tuned(192, 8, 1, 1, 255)),
-    ];
-    const C32_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 96),
-        tuned(28, 28, 1, 0, 128),
-        tuned(32, 8, 1, 0, 128),
-        tuned(64, 8, 2, 1, 168),
-        tuned(80, 8, 3, 2, 168),
-    ];
-    const C64: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 80),
-        tuned(6, 6, 1, 0, 96),
-        tuned(8, 8, 1, 0, 168),
-        tuned(12, 12, 1, 0, 96),
-        tuned(16, 16, 1, 0, 255),
-        tuned(28, 28, 1, 0, 168),
-        tuned(32, 32, 1, 0, 255),
-        tensor(48, 8, 2, 0, 255),
-        tensor(64, 8, 2, 1, 255),
-        window(16, tensor(96, 8, 1, 1, 255)),
-    ];
-    const C64_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 80),
-        tuned(8, 8, 1, 0, 168),
-        tuned(12, 12, 1, 0, 128),
-        tuned(16, 16, 1, 0, 255),
-        tuned(24, 24, 1, 0, 200),
-        tuned(32, 4, 1, 0, 112),
-        tensor(64, 8, 2, 1, 255),
-    ];
-    match (scalar, inverts) {
-        (ScalarKind::F32, false) => F32,
-        (ScalarKind::F32, true) => F32_INVERSE,
-        (ScalarKind::F64, false) => F64,
-        (ScalarKind::F64, true) => F64_INVERSE,
-        (ScalarKind::C32, false) => C32,
-        (ScalarKind::C32, true) => C32_INVERSE,
-        (ScalarKind::C64, false) => C64,
-        (ScalarKind::C64, true) => C64_INVERSE,
-    }
-}
-
 /// Rows that one warp can hold, and a byte can count.
 pub(super) const MOST_ORDER: usize = 256;
-
-pub(super) const RECEIPT: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-21",
-    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept",
-);
-/// Of orders up to 48.
-const SMALL: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-22/choices-lu.csv",
-);
-const SMALL_INVERSE: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
-);
 
 /// Whether a problem is one that a launch may solve from matrices to solutions: one matrix for all is factored once.
 fn solves(problem: &Problem) -> bool {
     let one_each = problem.a().batch() == problem.out().batch();
     problem.operation() == Operation::Solve && problem.transpose() == Transpose::None && one_each
-}
-
-/// The last order of a table.
-fn last(scalar: ScalarKind, inverts: bool) -> usize {
-    table(scalar, inverts).last().map_or(0, |row| row.order)
-}
-
-/// The order of a matrix on chip, where it has whole panels; what is beyond it is the identity.
-fn order_on_chip(order: usize, panel: usize) -> usize {
-    order.next_multiple_of(panel).max(panel)
 }
 
 impl ResidentPlan {
@@ -387,79 +230,6 @@ impl ResidentPlan {
     pub(crate) fn order_class(&self, order: usize) -> usize {
         if order <= self.panel { order } else { order_on_chip(order, self.panel) }
     }
-
-    /// What depends on the order: `Chip` of `resident.cuh`.
-    fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
-        if self.in_registers {
-            return 0;
-        }
-        let order = order_on_chip(order, self.panel);
-        let bytes = scalar_bytes(scalar);
-        let (columns, done, beside) = match self.window {
-            0 => (order, 0, 0),
-            window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
-        };
-        let stride = column_stride(scalar, order, self.tensor && self.window > 0);
-        let inverts = usize::from(self.inverts);
-        let one = stride * (columns + beside) * bytes
-            + order.next_multiple_of(16)
-                * (4 + inverts * (bytes + 4) + columns.div_ceil(self.panel).next_multiple_of(4) + done);
-        self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
-    }
-
-    /// What does not: `Staggered<Shared>` of `lookahead.cuh`.
-    fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
-        let (exchanges, lines) = if self.in_registers { (1, 1) } else { (2, self.panel) };
-        let exchanges = exchanges * (2 * self.panel * 4).next_multiple_of(16);
-        let upper = lines * line_bytes(scalar, self.panel);
-        let one = election_bytes(scalar, self.panel, self.threads) + exchanges + upper;
-        self.teams * (one + 16 + self.stagger(one + 16, 16))
-    }
-
-    /// By how much something is to be longer, so that `own` bytes of neighbouring teams of a warp lie in neighbouring banks.
-    fn stagger(&self, bytes: usize, own: usize) -> usize {
-        const BANKS: usize = 128;
-        if self.threads == WARP { 0 } else { (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS }
-    }
-
-    pub(super) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
-        self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
-    }
-}
-
-/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `by_tensor`: windows whose products go by matrix instructions.
-pub(super) fn column_stride(scalar: ScalarKind, order: usize, by_tensor: bool) -> usize {
-    let pack = 16 / scalar_bytes(scalar);
-    if by_tensor && pack == 2 { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
-}
-
-/// Columns that a step of matrix instructions multiplies; none where there are no such instructions for the type.
-pub(super) fn tensor_step(scalar: ScalarKind) -> Option<usize> {
-    match scalar {
-        ScalarKind::F64 => Some(8),
-        ScalarKind::C64 => Some(4),
-        ScalarKind::F32 | ScalarKind::C32 => None,
-    }
-}
-
-/// Whether matrix instructions for doubles are faster than others: on data-centre GPUs.
-pub(super) fn has_fast_doubles(limits: &Limits) -> bool {
-    matches!(limits.compute_capability, (8, 0) | (9 | 10, _))
-}
-
-/// Bytes of a line of a block column in shared memory.
-pub(super) fn line_bytes(scalar: ScalarKind, columns: usize) -> usize {
-    (columns.div_ceil(16 / scalar_bytes(scalar)) + 1) * 16
-}
-
-/// `Election` of `panel.cuh`.
-pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -> usize {
-    let warps = threads.div_ceil(WARP);
-    let row = panel.div_ceil(16 / scalar_bytes(scalar)) * 16;
-    let told = 2 * scalar_bytes(scalar) + if warps > 1 { 8 } else { 0 };
-    let candidate = ((row + told).div_ceil(16) | 1) * 16;
-    let (kept, lines) = if warps <= 2 { (panel, 1) } else { (2, panel) };
-    (kept * warps * candidate + lines * line_bytes(scalar, panel) + (5 * panel + 2) * 4).next_multiple_of(16)
 }
 
 impl fmt::Display for ResidentPlan {

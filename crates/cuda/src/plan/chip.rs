@@ -1,0 +1,86 @@
+//! Where what lies on chip: bytes of shared memory, as `resident.cuh`, `lookahead.cuh` and `panel.cuh` have it.
+
+use batchla_core::ScalarKind;
+
+use super::{ResidentPlan, WARP, scalar_bytes};
+use crate::limits::Limits;
+
+/// The order of a matrix on chip, where it has whole panels; what is beyond it is the identity.
+pub(super) fn order_on_chip(order: usize, panel: usize) -> usize {
+    order.next_multiple_of(panel).max(panel)
+}
+
+impl ResidentPlan {
+    /// What depends on the order: `Chip` of `resident.cuh`.
+    pub(super) fn dynamic_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        if self.in_registers {
+            return 0;
+        }
+        let order = order_on_chip(order, self.panel);
+        let bytes = scalar_bytes(scalar);
+        let (columns, done, beside) = match self.window {
+            0 => (order, 0, 0),
+            window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
+        };
+        let stride = column_stride(scalar, order, self.tensor && self.window > 0);
+        let inverts = usize::from(self.inverts);
+        let one = stride * (columns + beside) * bytes
+            + order.next_multiple_of(16)
+                * (4 + inverts * (bytes + 4) + columns.div_ceil(self.panel).next_multiple_of(4) + done);
+        self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
+    }
+
+    /// What does not: `Staggered<Shared>` of `lookahead.cuh`.
+    pub(super) fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
+        let (exchanges, lines) = if self.in_registers { (1, 1) } else { (2, self.panel) };
+        let exchanges = exchanges * (2 * self.panel * 4).next_multiple_of(16);
+        let upper = lines * line_bytes(scalar, self.panel);
+        let one = election_bytes(scalar, self.panel, self.threads) + exchanges + upper;
+        self.teams * (one + 16 + self.stagger(one + 16, 16))
+    }
+
+    /// By how much something is to be longer, so that `own` bytes of neighbouring teams of a warp lie in neighbouring banks.
+    fn stagger(&self, bytes: usize, own: usize) -> usize {
+        const BANKS: usize = 128;
+        if self.threads == WARP { 0 } else { (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS }
+    }
+
+    pub(super) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        self.fixed_bytes(scalar) + self.dynamic_bytes(scalar, order)
+    }
+}
+
+/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `by_tensor`: windows whose products go by matrix instructions.
+pub(super) fn column_stride(scalar: ScalarKind, order: usize, by_tensor: bool) -> usize {
+    let pack = 16 / scalar_bytes(scalar);
+    if by_tensor && pack == 2 { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
+}
+
+/// Columns that a step of matrix instructions multiplies; none where there are no such instructions for the type.
+pub(super) fn tensor_step(scalar: ScalarKind) -> Option<usize> {
+    match scalar {
+        ScalarKind::F64 => Some(8),
+        ScalarKind::C64 => Some(4),
+        ScalarKind::F32 | ScalarKind::C32 => None,
+    }
+}
+
+/// Whether matrix instructions for doubles are faster than others: on data-centre GPUs.
+pub(super) fn has_fast_doubles(limits: &Limits) -> bool {
+    matches!(limits.compute_capability, (8, 0) | (9 | 10, _))
+}
+
+/// Bytes of a line of a block column in shared memory.
+pub(super) fn line_bytes(scalar: ScalarKind, columns: usize) -> usize {
+    (columns.div_ceil(16 / scalar_bytes(scalar)) + 1) * 16
+}
+
+/// `Election` of `panel.cuh`.
+pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -> usize {
+    let warps = threads.div_ceil(WARP);
+    let row = panel.div_ceil(16 / scalar_bytes(scalar)) * 16;
+    let told = 2 * scalar_bytes(scalar) + if warps > 1 { 8 } else { 0 };
+    let candidate = ((row + told).div_ceil(16) | 1) * 16;
+    let (kept, lines) = if warps <= 2 { (panel, 1) } else { (2, panel) };
+    (kept * warps * candidate + lines * line_bytes(scalar, panel) + (5 * panel + 2) * 4).next_multiple_of(16)
+}

@@ -1,0 +1,157 @@
+//! The numbers of kernels that work on a matrix on chip, as measured.
+
+use batchla_core::{Receipt, ScalarKind};
+
+/// Up to which order, which panel, rows a thread (more where the order needs them), helpers, registers a thread and window are best, and whether by matrix
+/// instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Tuned {
+    pub(super) order: usize,
+    pub(super) panel: usize,
+    pub(super) rows: usize,
+    pub(super) helpers: usize,
+    pub(super) registers: usize,
+    pub(super) window: usize,
+    pub(super) tensor: bool,
+}
+
+pub(super) const fn tuned(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
+    Tuned { order, panel, rows, helpers, registers, window: 0, tensor: false }
+}
+
+const fn tensor(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
+    Tuned { tensor: true, ..tuned(order, panel, rows, helpers, registers) }
+}
+
+const fn window(window: usize, row: Tuned) -> Tuned {
+    Tuned { window, ..row }
+}
+
+/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
+/// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
+/// (batches of 4 000).
+pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
+    const F32: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(8, 8, 1, 0, 64),
+        tuned(16, 16, 1, 0, 56),
+        tuned(32, 32, 1, 0, 80),
+        tuned(36, 36, 2, 0, 128),
+        tuned(48, 8, 2, 0, 128),
+        tuned(64, 8, 2, 1, 96),
+        tuned(96, 8, 3, 2, 128),
+        tuned(112, 8, 4, 2, 168),
+        tuned(128, 8, 4, 3, 128),
+        window(32, tuned(160, 8, 1, 1, 168)),
+        window(32, tuned(256, 8, 1, 1, 255)),
+    ];
+    const F32_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(16, 16, 1, 0, 64),
+        tuned(32, 32, 1, 0, 128),
+        tuned(36, 36, 2, 0, 168),
+        tuned(48, 8, 2, 0, 128),
+        tuned(64, 8, 2, 1, 128),
+        tuned(96, 8, 3, 2, 128),
+        tuned(128, 8, 4, 3, 128),
+    ];
+    const F64: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(16, 16, 1, 0, 80),
+        tuned(20, 20, 1, 0, 96),
+        tuned(32, 32, 1, 0, 128),
+        tuned(36, 36, 2, 0, 168),
+        tensor(40, 8, 2, 0, 168),
+        tensor(48, 8, 2, 1, 128),
+        tensor(64, 8, 2, 1, 168),
+        tensor(80, 8, 3, 2, 168),
+        window(48, tensor(96, 8, 1, 1, 255)),
+        window(32, tensor(128, 8, 1, 1, 255)),
+        window(16, tensor(176, 8, 1, 1, 255)),
+        window(48, tensor(192, 8, 1, 3, 255)),
+        window(32, tensor(256, 8, 1, 3, 255)),
+    ];
+    const F64_INVERSE: &[Tuned] = &[
+        tuned(8, 8, 1, 0, 64),
+        tuned(12, 12, 1, 0, 80),
+        tuned(16, 16, 1, 0, 96),
+        tuned(20, 20, 1, 0, 128),
+        tuned(32, 32, 1, 0, 168),
+        tensor(48, 8, 2, 1, 128),
+        tensor(64, 8, 2, 1, 168),
+        tensor(72, 8, 3, 1, 255),
+    ];
+    const C32: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(8, 8, 1, 0, 128),
+        tuned(16, 16, 1, 0, 80),
+        tuned(20, 20, 1, 0, 96),
+        tuned(32, 32, 1, 0, 128),
+        tuned(48, 8, 2, 0, 168),
+        tuned(64, 8, 2, 1, 168),
+        tuned(80, 8, 3, 1, 255),
+        window(32, tuned(160, 8, 1, 1, 255)),
+        window(16, tuned(192, 8, 1, 1, 255)),
+    ];
+    const C32_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 64),
+        tuned(8, 8, 1, 0, 96),
+        tuned(28, 28, 1, 0, 128),
+        tuned(32, 8, 1, 0, 128),
+        tuned(64, 8, 2, 1, 168),
+        tuned(80, 8, 3, 2, 168),
+    ];
+    const C64: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 80),
+        tuned(6, 6, 1, 0, 96),
+        tuned(8, 8, 1, 0, 168),
+        tuned(12, 12, 1, 0, 96),
+        tuned(16, 16, 1, 0, 255),
+        tuned(28, 28, 1, 0, 168),
+        tuned(32, 32, 1, 0, 255),
+        tensor(48, 8, 2, 0, 255),
+        tensor(64, 8, 2, 1, 255),
+        window(16, tensor(96, 8, 1, 1, 255)),
+    ];
+    const C64_INVERSE: &[Tuned] = &[
+        tuned(4, 4, 1, 0, 80),
+        tuned(8, 8, 1, 0, 168),
+        tuned(12, 12, 1, 0, 128),
+        tuned(16, 16, 1, 0, 255),
+        tuned(24, 24, 1, 0, 200),
+        tuned(32, 4, 1, 0, 112),
+        tensor(64, 8, 2, 1, 255),
+    ];
+    match (scalar, inverts) {
+        (ScalarKind::F32, false) => F32,
+        (ScalarKind::F32, true) => F32_INVERSE,
+        (ScalarKind::F64, false) => F64,
+        (ScalarKind::F64, true) => F64_INVERSE,
+        (ScalarKind::C32, false) => C32,
+        (ScalarKind::C32, true) => C32_INVERSE,
+        (ScalarKind::C64, false) => C64,
+        (ScalarKind::C64, true) => C64_INVERSE,
+    }
+}
+
+pub(super) const RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept",
+);
+/// Of orders up to 48.
+pub(super) const SMALL: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-22/choices-lu.csv",
+);
+pub(super) const SMALL_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
+);
+
+/// The last order of a table.
+pub(super) fn last(scalar: ScalarKind, inverts: bool) -> usize {
+    table(scalar, inverts).last().map_or(0, |row| row.order)
+}
