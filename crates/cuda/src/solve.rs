@@ -33,17 +33,15 @@ impl<T: Scalar> BatchedSolve<T> for Cuda {
         };
         let results = DevicePointer(report.outcomes.as_raw());
         let status = run.scratch(run.parts().status);
+        if let Some(a) = source.matrices(0, batch).filter(|_| batch > 0 && prepared.cuda_plan().solves_on_chip()) {
+            return run.gesv(a, b.operand(0, batch), x.operand(0, batch), results, batch);
+        }
         if source.batch() == 1 && batch > 1 {
             let factors = source.factored(&run, status, 0, 1, order)?;
             return run.getrs(&factors, true, b.operand(0, batch), x.operand(0, batch), results, batch, form);
         }
         for first in (0..batch).step_by(run.parts().chunk.max(1)) {
             let count = run.parts().chunk.min(batch - first);
-            if let Some(a) = source.matrices(first, batch).filter(|_| prepared.cuda_plan().solves_on_chip()) {
-                let to = DevicePointer(results.0 + first as u64 * 4);
-                run.gesv(a, b.operand(first, batch), x.operand(first, batch), to, count)?;
-                continue;
-            }
             let factors = source.factored(&run, status, first, count, order)?;
             let to = DevicePointer(results.0 + first as u64 * 4);
             run.getrs(&factors, false, b.operand(first, batch), x.operand(first, batch), to, count, form)?;

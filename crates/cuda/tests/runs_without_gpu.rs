@@ -83,6 +83,22 @@ fn one_matrix_is_factored_once_for_a_whole_batch_of_right_hand_sides() -> Result
 }
 
 #[test]
+fn one_matrix_serves_what_was_prepared_for_one_each() -> Result<(), Error> {
+    let (cuda, fake) = bench(1 << 30)?;
+    let (each, one) = (BatchLayout::column_major(50, 20, 20)?, BatchLayout::column_major(1, 20, 20)?);
+    let x = BatchLayout::column_major(50, 20, 3)?;
+    let prepared =
+        cuda.prepare(&Problem::solve::<f64>(SourceKind::Matrix, each, None, x, Transpose::None)?, &Options::default())?;
+    let mut workspace = cuda.workspace(&prepared)?;
+    let (a, mut x) = (cuda.allocate_batch::<f64>(one)?, cuda.allocate_batch::<f64>(x)?);
+    let mut report = Report::allocate(&cuda, 50, Extras::none())?;
+    let source = Source::Matrix(a.view());
+    cuda.run_solve(&prepared, SolveArgs::new(&source, None, &mut x.view_mut(), report.view_mut()), &mut workspace)?;
+    assert_eq!(launched(&fake), ["gesv"]);
+    Ok(())
+}
+
+#[test]
 fn dynamic_resources_launch_each_block_column_with_what_it_needs() -> Result<(), Error> {
     let (cuda, fake) = bench(1 << 30)?;
     let layout = BatchLayout::column_major(3, 96, 96)?;

@@ -29,6 +29,21 @@ mod watched {
     conformance!(emulated_c64, Complex<f64>, SCOPE, gpu("sm_90", 8, Checks::All));
 }
 
+/// What goes from memory to registers and back, compiled for one order alone.
+mod in_registers {
+    use super::*;
+
+    const SCOPE: Scope = Scope { name: "watched", orders: &[1, 11], thorough: 1, many: None, huge: None };
+
+    conformance!(
+        emulated_f64,
+        f64,
+        SCOPE,
+        gpu("sm_90", 9, Checks::All),
+        Options::default().with_plan("resident:exact=1")
+    );
+}
+
 /// Every plan through the whole suite, on either side of the architectures' branches, watched on one of them: `cargo xtask emulated`.
 mod whole {
     use super::*;

@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         const bool live = first + mine < batch;
         const u64 m = live ? first + mine : first;
         Panels panel(order, tid);
-        factor_in_registers(panel, shared, Input(a, m), n, order, tid);
+        factor_in_registers(panel, shared, Input(a, m), n, order, tid, live);
         const bool bad = Lanes::any(gather_rows(panel, shared, n));
         u32 word = bad ? NOT_FINITE : shared.info();
         const bool safe = prepare_sweeps(panel, shared, tid);
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
             UNROLL for (int r = 0; r < ROWS; ++r)
                 UNROLL for (int c = 0; c < TILE; ++c) {
                     const int i = tid + r * LANES;
-                    sides[r][c] = i < n && column + c < columns ? *right.at(shared.distance[min(i, n - 1)], column + c) : zero<Scalar>();
+                    sides[r][c] = live && i < n && column + c < columns ? *right.at(shared.distance[min(i, n - 1)], column + c) : zero<Scalar>();
                 }
             Lanes::sync();  // before any of these is overwritten
             solve_lower(panel.element, sides, tid);

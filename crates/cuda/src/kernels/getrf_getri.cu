@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         Panels panel(order, tid % LANES);
         bool bad, safe = true;
         if (IN_REGISTERS) {
-            factor_in_registers(panel, shared, in, n, order, tid);
+            factor_in_registers(panel, shared, in, n, order, tid, live);
             bad = Lanes::any(gather_rows(panel, shared, n));
             safe = prepare_inverse(panel, shared, result, tid);
         } else {

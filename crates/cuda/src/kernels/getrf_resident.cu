@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         bool bad = false;
         if (IN_REGISTERS) {
             Panels panel(order, tid);
-            factor_in_registers(panel, shared, in, n, order, tid);
+            factor_in_registers(panel, shared, in, n, order, tid, live);
             if (BATCHLA_UNIT_ROWS_OUT) {
                 Real trace = 0;
                 UNROLL for (int r = 0; r < ROWS; ++r)

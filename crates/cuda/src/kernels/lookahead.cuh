@@ -155,15 +155,17 @@ __device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared
     UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = was[r];
 }
 
-// A matrix that is one panel, factored in registers.
-__device__ inline void factor_in_registers(Panels& panel, Shared& shared, Input in, int n, int order, int tid) {
+// A matrix that is one panel, factored in registers; where there is none (`live` does not hold), the identity.
+__device__ inline void factor_in_registers(Panels& panel, Shared& shared, Input in, int n, int order, int tid, bool live) {
     if (tid == 0) shared.begin();
     factor_panel(panel, {shared.rows()[0], CANDIDATE}, shared, 0, n, order, tid, [&] {
         UNROLL for (int r = 0; r < ROWS; ++r) {
             const int i = opaque(tid) + r * LANES;  // no address is kept for a second turn
-            const Scalar* source = in.at(min(i, n - 1), 0);
-            UNROLL for (int c = 0; c < NB; ++c, source += in.col) {
-                panel.element[r][c] = c < n ? *source : zero<Scalar>();
+            if (live) {
+                const Scalar* source = in.at(min(i, n - 1), 0);
+                UNROLL for (int c = 0; c < NB; ++c, source += in.col) panel.element[r][c] = c < n ? *source : zero<Scalar>();
+            } else {
+                UNROLL for (int c = 0; c < NB; ++c) panel.element[r][c] = i == c ? one<Scalar>() : zero<Scalar>();
             }
         }
     });
