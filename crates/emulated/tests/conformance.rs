@@ -33,7 +33,7 @@ mod watched {
 mod in_registers {
     use super::*;
 
-    const SCOPE: Scope = Scope { name: "watched", orders: &[1, 11], thorough: 1, many: None, huge: None };
+    const SCOPE: Scope = Scope { name: "watched", orders: &[1, 5, 11], thorough: 5, many: None, huge: None };
 
     conformance!(
         emulated_f64,
