@@ -144,6 +144,10 @@ struct Plans {
     #[arg(long, conflicts_with = "inverse")]
     solve: bool,
 
+    /// Of the solution with as many right-hand sides as the order, not of LU
+    #[arg(long, conflicts_with_all = ["inverse", "solve"])]
+    solve_many: bool,
+
     /// Which orders
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = paper::ORDERS)]
     orders: Vec<usize>,
@@ -300,10 +304,11 @@ impl Bench {
                 how.run(Page::PAPER, figures.collect::<Result<_, _>>()?, orders)
             }
             What::Peers(Peers { orders, how }) => how.run(Page::PEERS, contest::beside_peers().into(), orders),
-            What::Plans(Plans { plans, inverse, solve, orders, how }) => {
-                let routine = match (inverse, solve) {
-                    (true, _) => Routine::Inverse,
-                    (_, true) => Routine::Solve,
+            What::Plans(Plans { plans, inverse, solve, solve_many, orders, how }) => {
+                let routine = match (inverse, solve, solve_many) {
+                    (true, ..) => Routine::Inverse,
+                    (_, true, _) => Routine::Solve,
+                    (_, _, true) => Routine::SolveMany,
                     _ => Routine::Lu,
                 };
                 how.run(Page::PLANS, vec![contest::of_plans(routine, &plans)], orders)

@@ -83,6 +83,8 @@ pub(crate) const GETRI_RESIDENT: KernelSource = resident!("getri_resident.cu", "
 /// `A⁻¹` from factors: `trtri` and `getri`.
 pub(crate) const GETRI: KernelSource =
     source!("getri.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "block.cuh", "triangle.cuh");
+/// `op(A) X = B` from factors, right-hand sides on chip: `getrs_resident`.
+pub(crate) const GETRS_RESIDENT: KernelSource = resident!("getrs_resident.cu");
 /// `op(A) X = B` from factors.
 pub(crate) const GETRS: KernelSource = source!("getrs.cu", "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh");
 /// `permutation` and `lacpy`.

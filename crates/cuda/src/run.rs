@@ -301,7 +301,7 @@ impl<'a> Run<'a> {
         self.spread(from.status, u64::from(!one), status, count)?;
         let blocks = count.saturating_mul(columns.div_ceil(plan.columns));
         let launch = self
-            .launch("getrs", blocks, plan.threads, plan.shared_bytes)?
+            .launch(plan.entry(), blocks, plan.threads, plan.shared_bytes)?
             .argument(if one { from.lu.shared() } else { from.lu })
             .argument(from.rows)
             .argument(u32::from(one))
@@ -312,7 +312,7 @@ impl<'a> Run<'a> {
             .argument(self.order())
             .argument(columns as i32)
             .argument(form);
-        // SAFETY: the signature of `getrs`; as above.
+        // SAFETY: the signature of `getrs` and `getrs_resident`; as above.
         unsafe { launch.launch(self.operation) }?;
         let launch = self
             .launch("fill_failed", count, 256, 0)?

@@ -17,7 +17,7 @@ pub enum Step {
     Factorize,
     /// `permutation`, `trtri` and `getri` or `getri_resident`, and `lacpy` where the result lies rows first.
     Invert,
-    /// `permutation`, `spread`, `getrs`, `fill_failed`.
+    /// `permutation`, `spread`, `getrs_resident` or `getrs`, `fill_failed`.
     Solve(Transpose),
     /// `spread`, `determinant`.
     Determinant,
@@ -47,8 +47,8 @@ pub struct Trial {
 pub struct Left(Vec<u64>);
 
 const BATCH: usize = 7;
-/// Right-hand sides.
-const COLUMNS: usize = 3;
+/// Right-hand sides: more than a warp takes at a time.
+const COLUMNS: usize = 11;
 
 /// Factors, pivots and outcome words.
 type Factored<T> = (Batch<T>, Vec<u32>, Vec<u32>);

@@ -53,6 +53,12 @@ const F64: Mutant = Mutant {
 
 /// A matrix that goes from memory to registers and back.
 const IN_REGISTERS: &str = "resident:panel=16,exact=1";
+/// The same, solved with a right-hand side a lane, and with a row a lane.
+const A_SIDE_A_LANE: &str = "resident:panel=16,exact=1,solve-columns=0";
+const A_ROW_A_LANE: &str = "resident:panel=16,exact=1,solve-columns=4";
+/// Solutions with the triangles where they lie, and by bands of rows.
+const FROM_MEMORY: &str = "left-looking:solve-panel=0";
+const BY_BANDS: &str = "left-looking:solve-panel=8,solve-columns=16,solve-share=16,solve-warps=1,solve-band=32";
 /// An inversion with the lines of a triangle in shared memory.
 const BLOCK_COLUMNS: &str = "left-looking:inverse-window=0";
 
@@ -176,7 +182,24 @@ mutants! {
     }
     a_sweep_goes_on_before_its_block_is_solved {
         file: "getrs.cu", from: "x[i * TILE + c] = own;\n        }\n        __syncthreads();", to: "x[i * TILE + c] = own;\n        }",
-        step: Step::Solve(Transpose::None), shown: Check("race"),
+        plan: FROM_MEMORY, step: Step::Solve(Transpose::None), shown: Check("race"),
+    }
+    a_panel_is_worked_with_before_it_has_come {
+        file: "getrs_resident.cu", from: "            wait_copies<0>();\n", to: "", step: Step::Solve(Transpose::None), shown: Check("copy under way"),
+    }
+    a_panel_comes_where_the_last_is_still_read {
+        file: "getrs_resident.cu", from: "which % 2 * NB", to: "0 * which", step: Step::Solve(Transpose::None), shown: Check("copy under way"),
+    }
+    right_hand_sides_are_updated_before_their_corner_is_solved {
+        file: "getrs_resident.cu", from: "            group_sync();\n            update_sides", to: "            update_sides", step: Step::Solve(Transpose::None),
+        shown: Check("race"),
+    }
+    what_is_beyond_the_matrix_is_not_cleared {
+        file: "getrs_resident.cu", from: "(end > n || first + NB > n)", to: "false", order: 37, step: Step::Solve(Transpose::None),
+        shown: Check("uninitialised memory"),
+    }
+    right_hand_sides_beyond_the_last_are_solved {
+        file: "getrs_resident.cu", from: "min(SHARE, columns - first_side)", to: "SHARE", step: Step::Solve(Transpose::None), shown: Check("out of bounds"),
     }
     a_permutation_is_copied_before_it_is_made {
         file: "permutation.cu", from: "            status[b] = word;\n        }\n        __syncthreads();",
@@ -204,8 +227,8 @@ mutants! {
         file: "warp.cuh", from: "all >> (threadIdx.x % WARP / Lanes * Lanes)", to: "all >> 0", order: 7, shown: Check("race"),
     }
     a_solved_element_is_taken_from_the_next_lane {
-        file: "getrs.cu", from: "Warp::broadcast(own, k)", to: "Warp::broadcast(own, k + 1)", step: Step::Solve(Transpose::None),
-        shown: Results,
+        file: "getrs.cu", from: "Warp::broadcast(own, k)", to: "Warp::broadcast(own, k + 1)", plan: FROM_MEMORY,
+        step: Step::Solve(Transpose::None), shown: Results,
     }
 
     // Pivots and permutations.
@@ -253,36 +276,42 @@ mutants! {
         plan: IN_REGISTERS, step: Step::All, shown: Check("race"),
     }
     columns_of_the_result_are_used_before_all_are_known {
-        file: "getrf_getri.cu", from: "    Lanes::sync();\n    return !Lanes::any(unsafe);", to: "    return !Lanes::any(unsafe);", order: 7,
+        file: "lookahead.cuh", from: "    Lanes::sync();\n    return unsafe;", to: "    return unsafe;", order: 7,
         plan: IN_REGISTERS, step: Step::All, shown: Check("race"),
     }
     columns_of_the_result_are_those_of_the_matrix {
-        file: "getrf_getri.cu", from: "shared.distance[panel.position[r]] = u64(tid + r * LANES)", to: "shared.distance[panel.position[r]] = u64(panel.position[r])",
+        file: "lookahead.cuh", from: "= distance(tid + r * LANES);", to: "= distance(panel.position[r]);",
         order: 7, plan: IN_REGISTERS, step: Step::All, shown: Results,
     }
     tiny_pivots_are_divided_by_through_their_reciprocals {
-        file: "getrf_getri.cu", from: "unsafe |= !by.safe();", to: "unsafe = false;", scalar: ScalarKind::C32, order: 7, plan: IN_REGISTERS, step: Step::All, shown: Results,
+        file: "lookahead.cuh", from: "unsafe |= !by.safe();", to: "unsafe = false;", scalar: ScalarKind::C32, order: 7, plan: IN_REGISTERS, step: Step::All, shown: Results,
     }
     the_last_column_of_a_panel_takes_no_part {
         file: "resident.cuh", from: "IN_REGISTERS ? ORDER : NB;", to: "IN_REGISTERS ? ORDER - 1 : NB;", order: 7, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
     }
     right_hand_sides_keep_their_order {
-        file: "gesv.cu", from: "*right.at(shared.distance[min(i, n - 1)], column + c)", to: "*right.at(i, column + c)", order: 7, plan: IN_REGISTERS,
+        file: "gesv.cu", from: "*b.at(shared.distance[min(i, n - 1)], column + c)", to: "*b.at(i, column + c)", order: 7, plan: A_ROW_A_LANE,
         step: Step::System, shown: Results,
     }
     rows_above_the_diagonal_are_eliminated_first {
-        file: "gesv.cu", from: "y[r][c] = tid + r * LANES > k ? less", to: "y[r][c] = tid + r * LANES >= k ? less", order: 7, plan: IN_REGISTERS,
+        file: "gesv.cu", from: "y[r][c] = tid + r * LANES > k ? less", to: "y[r][c] = tid + r * LANES >= k ? less", order: 7, plan: A_ROW_A_LANE,
         step: Step::System, shown: Results,
     }
     the_last_right_hand_sides_are_forgotten {
-        file: "gesv.cu", from: "column < columns; column += TILE", to: "column + TILE <= columns; column += TILE", order: 7, plan: IN_REGISTERS,
+        file: "gesv.cu", from: "column < columns; column += MANY", to: "column + TILE <= columns; column += MANY", order: 7, plan: A_ROW_A_LANE,
         step: Step::System, shown: Results,
     }
     solutions_are_divided_by_tiny_pivots_reciprocals {
-        file: "gesv.cu", from: "unsafe |= !by.safe();", to: "unsafe = false;", scalar: ScalarKind::C32, order: 7, plan: IN_REGISTERS, step: Step::System, shown: Results,
+        file: "lookahead.cuh", from: "unsafe |= !by.safe();", to: "unsafe = false;", scalar: ScalarKind::C32, order: 7, plan: IN_REGISTERS, step: Step::System, shown: Results,
     }
     a_right_hand_side_of_nan_is_swallowed {
-        file: "gesv.cu", from: "            trace = traced(trace, sides[r][c]);\n", to: "", order: 11, plan: IN_REGISTERS, step: Step::System, shown: Results,
+        file: "gesv.cu", from: "                trace = traced(trace, sides[r][c]);\n", to: "", order: 11, plan: A_ROW_A_LANE, step: Step::System, shown: Results,
+    }
+    all_lanes_have_one_right_hand_side {
+        file: "gesv.cu", from: "const int c = column + tid;", to: "const int c = column;", order: 7, plan: A_SIDE_A_LANE, step: Step::System, shown: Check("race"),
+    }
+    a_row_takes_its_own_column_too {
+        file: "gesv.cu", from: "if (k + s < i) y[i]", to: "if (k + s <= i) y[i]", order: 7, plan: A_SIDE_A_LANE, step: Step::System, shown: Results,
     }
     half_a_warp_takes_the_other_halfs_largest {
         file: "warp.cuh", from: "return low ? below : above;", to: "return low ? above : below;", order: 11, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
@@ -422,12 +451,26 @@ mutants! {
 
     // Arithmetic.
     a_conjugation_is_missing {
-        file: "getrs.cu", from: "return conjugated ? conjugate(x) : x;", to: "return x;", scalar: ScalarKind::C64,
+        file: "getrs.cu", from: "form == 2 ? conjugate(value) : value", to: "value", scalar: ScalarKind::C64, plan: FROM_MEMORY,
         step: Step::Solve(Transpose::ConjugateTranspose), shown: Results,
     }
     unit_and_other_triangles_are_swapped_when_transposed {
         file: "getrs.cu", from: "sweep(a, tile, order, false, form != 0);", to: "sweep(a, tile, order, false, form == 0);",
-        step: Step::Solve(Transpose::Transpose), shown: Results,
+        plan: FROM_MEMORY, step: Step::Solve(Transpose::Transpose), shown: Results,
+    }
+    solutions_stay_conjugated {
+        file: "getrs_resident.cu", from: "first_side + c) = form == 2 ? conjugate(value) : value;", to: "first_side + c) = value;",
+        scalar: ScalarKind::C64, step: Step::Solve(Transpose::ConjugateTranspose), shown: Results,
+    }
+    the_wrong_triangle_is_divided_by {
+        file: "getrs_resident.cu", from: "lane, n, form == 0, safe}", to: "lane, n, form != 0, safe}", step: Step::Solve(Transpose::Transpose), shown: Results,
+    }
+    a_bands_sum_is_taken_downwards {
+        file: "getrs_resident.cu", from: "tile.template subtract<Forward, false>", to: "tile.template subtract<!Forward, false>", plan: BY_BANDS,
+        step: Step::Solve(Transpose::None), shown: Results,
+    }
+    a_band_is_not_put_back {
+        file: "getrs_resident.cu", from: "            tile.store(there);\n", to: "", plan: BY_BANDS, step: Step::Solve(Transpose::None), shown: Results,
     }
     a_row_starts_right_of_its_diagonal {
         file: "getri.cu", from: "return k >= i + r * threads ?", to: "return k > i + r * threads ?", plan: BLOCK_COLUMNS,

@@ -42,9 +42,20 @@ fn trials(scalar: ScalarKind) -> Vec<(&'static str, Trial)> {
     let plans = || CudaPlan::NAMES.into_iter().chain(NUMBERED);
     let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
     let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
-    let one_panel = if order > 8 { "resident:panel=36,rows=2,exact=1" } else { "resident:panel=8,exact=1" };
-    let systems = ["left-looking", one_panel].map(|plan| trial(plan, Step::System));
-    own.chain(others.map(|step| trial("left-looking", step))).chain(systems).collect()
+    // From memory; by bands; by groups of two warps.
+    let solutions = [
+        "left-looking:solve-panel=0",
+        "left-looking:solve-panel=8,solve-columns=16,solve-share=16,solve-warps=1,solve-band=32",
+        "left-looking:solve-panel=16,solve-columns=16,solve-share=16,solve-warps=2",
+    ];
+    let solve = move |step| ["left-looking"].into_iter().chain(solutions).map(move |plan| trial(plan, step));
+    let one_panel = if order > 8 {
+        ["resident:panel=36,rows=2,exact=1,solve-columns=0", "resident:panel=36,rows=2,exact=1,solve-columns=2"]
+    } else {
+        ["resident:panel=8,exact=1,solve-columns=0", "resident:panel=8,exact=1,solve-columns=2"]
+    };
+    let systems = ["left-looking"].into_iter().chain(one_panel).map(|plan| trial(plan, Step::System));
+    own.chain(others.flat_map(solve)).chain(systems).collect()
 }
 
 fn every_plan_gives_the_planners_bits(scalar: ScalarKind) {

@@ -173,6 +173,20 @@ mod tests {
     }
 
     #[test]
+    fn both_parts_are_there_to_see_and_turn_their_signs_together() {
+        let little = 2f64.powi(-60);
+        let x = DoubleDouble::sum(3.0, -little);
+        assert_eq!((x.hi(), x.lo()), (3.0, -little));
+        assert_eq!(((-x).hi(), (-x).lo()), (-3.0, little));
+        assert_eq!((x.abs(), (-x).abs()), (x, x));
+        assert!(DoubleDouble::from(0.0).abs().hi().is_sign_positive());
+        // Where the upper parts cancel, all of the lower ones is left.
+        let least = 2f64.powi(-120);
+        let rest = DoubleDouble::sum(1.0, little) + DoubleDouble::sum(-1.0, least);
+        assert_eq!((rest.hi(), rest.lo()), (little, least));
+    }
+
+    #[test]
     fn powers_of_two_are_exact_to_both_ends_of_the_range() {
         let least = f64::from_bits(1);
         assert_eq!(ldexp(1.0, -1074), least);
@@ -192,6 +206,19 @@ mod tests {
             let wide = DoubleDouble::product(x, 1024.0) + DoubleDouble::from(y);
             prop_assert_eq!(integer(wide), i128::from(a) * 1024 + i128::from(b));
             prop_assert_eq!(integer(wide * DoubleDouble::from(8191.0)), (i128::from(a) * 1024 + i128::from(b)) * 8191);
+        }
+
+        #[test]
+        fn sums_and_differences_keep_both_parts(
+            a in -(1i64 << 50)..(1 << 50), b in -(1i64 << 50)..(1 << 50), c in -(1i64 << 50)..(1 << 50), d in -(1i64 << 50)..(1 << 50),
+        ) {
+            let (p, q) = (DoubleDouble::product(a as f64, b as f64), DoubleDouble::product(c as f64, d as f64));
+            let (m, n) = (i128::from(a) * i128::from(b), i128::from(c) * i128::from(d));
+            for (x, exact) in [(p + q, m + n), (p - q, m - n)] {
+                prop_assert!((integer(x) - exact).abs() <= 1);
+                // No part of the one is in the other.
+                prop_assert_eq!(x.hi(), x.hi() + x.lo());
+            }
         }
 
         #[test]

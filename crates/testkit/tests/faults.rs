@@ -62,6 +62,7 @@ enum Fault {
     ArgumentsUnchecked,
     UnknownPlanAccepted,
     SingularDeterminantNotZero,
+    FailedDeterminantHasALogarithm,
     SmallErrorInOneElement,
     PivotUnwritten,
     OutcomeBehindTheEnd,
@@ -319,6 +320,9 @@ impl<T: Scalar> BatchedFactorize<T> for Faulty {
                     }
                     Fault::PhaseOffByALittle => {
                         Determinant { sign: determinant.sign + T::from_real(little), ..determinant }
+                    }
+                    Fault::FailedDeterminantHasALogarithm if outcome != Outcome::Regular => {
+                        Determinant { log_abs: zero(), ..determinant }
                     }
                     _ => determinant,
                 };
@@ -669,6 +673,8 @@ faults! {
     an_accepted_unknown_plan_is_seen: UnknownPlanAccepted, f64,
         ARGUMENTS "was accepted";
     a_determinant_of_a_singular_matrix_is_seen: SingularDeterminantNotZero, f64,
+        DETERMINANTS "with the factors", NEIGHBOURS "its determinant is";
+    a_logarithm_beside_a_failed_sign_is_seen: FailedDeterminantHasALogarithm, f64,
         DETERMINANTS "with the factors", NEIGHBOURS "its determinant is";
     a_small_error_in_one_element_is_seen: SmallErrorInOneElement, f64,
         FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio",

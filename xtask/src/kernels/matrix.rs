@@ -169,6 +169,7 @@ mod tests {
                     "getri.cu",
                     "getri_resident.cu",
                     "getrs.cu",
+                    "getrs_resident.cu",
                     "outcome.cu",
                     "permutation.cu",
                 ];

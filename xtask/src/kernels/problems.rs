@@ -22,7 +22,7 @@ fn columns_first<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
     let mut all = both_ways::<T>(columns)?;
     all.push(Problem::invert::<T>(SourceKind::Factors, columns, columns)?);
     all.push(Problem::determinant::<T>(SourceKind::Factors, columns)?);
-    for right_hand_sides in [1, 8] {
+    for right_hand_sides in [1, order.max(1)] {
         all.push(solve::<T>(SourceKind::Matrix, columns, right_hand_sides)?);
     }
     Ok(all)
@@ -57,7 +57,7 @@ fn every<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
         }
         for source in [SourceKind::Matrix, SourceKind::Factors] {
             all.push(Problem::determinant::<T>(source, a)?);
-            for right_hand_sides in [1, 2, 4, 8] {
+            for right_hand_sides in [1, 2, 4, 8, 16, order.max(17)] {
                 all.push(solve::<T>(source, a, right_hand_sides)?);
             }
         }

@@ -67,20 +67,6 @@ __device__ inline bool solve_lower(const Chip& chip, Scalar (*corner)[LINE], Out
 
 // The same of a matrix that is one panel, from registers and to registers.
 
-// Which columns of the result rows of U come to, and reciprocals of the diagonal. Returns whether all pivots may be divided by through these.
-__device__ inline bool prepare_inverse(const Panels& panel, Shared& shared, Output result, int tid) {
-    UNROLL for (int r = 0; r < ROWS; ++r)
-        if (panel.position[r] >= 0) shared.distance[panel.position[r]] = u64(tid + r * LANES) * result.col;
-    bool unsafe = false;
-    for (int k = tid; k < WIDTH; k += LANES) {
-        const Divisor<Scalar> by = divisor(shared.rows()[k][k]);
-        unsafe |= !by.safe();
-        shared.candidates(k)[0].told().value[0] = by.reciprocal;
-    }
-    Lanes::sync();
-    return !Lanes::any(unsafe);
-}
-
 // Returns whether an element is not finite.
 __device__ inline bool invert_in_registers(Shared& shared, Output result, int n, int order, int tid) {
     const Scalar (*corner)[CANDIDATE] = shared.rows();
@@ -163,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         if (IN_REGISTERS) {
             factor_in_registers(panel, shared, in, n, order, tid, live);
             bad = Lanes::any(gather_rows(panel, shared, n));
-            safe = prepare_inverse(panel, shared, result, tid);
+            safe = !Lanes::any(prepare_sweeps(panel, shared, tid, [&](int i) { return i * result.col; }));
         } else {
             begin_columns(in, chip, shared, order, n, order, tid, live);
             factor_columns(panel, chip, shared, chip.pivots, 0, order, n, order, tid, live);

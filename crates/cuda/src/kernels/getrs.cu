@@ -10,12 +10,8 @@ constexpr int TILE = BATCHLA_COLUMNS;  // right-hand sides of a block
 struct Triangles {
     const Scalar* origin;
     u64 row, col;
-    bool conjugated;
 
-    __device__ Scalar at(u64 i, u64 j) const {
-        const Scalar x = origin[i * row + j * col];
-        return conjugated ? conjugate(x) : x;
-    }
+    __device__ Scalar at(u64 i, u64 j) const { return origin[i * row + j * col]; }
 };
 
 // Solves with the lower (forward) or upper (backward) triangle; `unit`: its diagonal is ones. x[i * TILE + c] is right-hand side c.
@@ -52,7 +48,7 @@ __device__ inline void sweep(Triangles a, Scalar* x, int order, bool forward, bo
     }
 }
 
-// `form`: 0 A, 1 A^T, 2 A^H. `shared`: one matrix serves the whole batch (`lu` then steps by nothing). `status` holds each result's word so
+// `form`: 0 A, 1 A^T, 2 A^H, for which right-hand sides and solutions are conjugated. `one_matrix`: it serves the whole batch (`lu` then steps by nothing). `status` holds each result's word so
 // far; results that are not finite raise it. `b` and `x` may be one.
 extern "C" __global__ void getrs(Operand lu, const u32* rows, u32 one_matrix, Operand b, Operand x, u32* status, u64 batch,
                                  int order, int columns, int form) {
@@ -68,10 +64,11 @@ extern "C" __global__ void getrs(Operand lu, const u32* rows, u32 one_matrix, Op
         // Neighbouring threads take neighbouring elements, whichever way they lie.
         for (int e = threadIdx.x; e < order * TILE; e += blockDim.x) {
             const int i = right.row < right.col ? e % order : e / TILE, c = right.row < right.col ? e / order : e % TILE;
-            tile[i * TILE + c] = c < count ? *right.at(form == 0 ? row[i] : i, first + c) : zero<Scalar>();
+            const Scalar value = c < count ? *right.at(form == 0 ? row[i] : i, first + c) : zero<Scalar>();
+            tile[i * TILE + c] = form == 2 ? conjugate(value) : value;
         }
         __syncthreads();
-        Triangles a = {lu.matrix(m), form == 0 ? lu.row : lu.col, form == 0 ? lu.col : lu.row, form == 2};
+        Triangles a = {lu.matrix(m), form == 0 ? lu.row : lu.col, form == 0 ? lu.col : lu.row};
         // A = P L U: first L, then U; transposed, first U^T, which is lower, then L^T.
         sweep(a, tile, order, true, form == 0);
         sweep(a, tile, order, false, form != 0);
@@ -80,7 +77,7 @@ extern "C" __global__ void getrs(Operand lu, const u32* rows, u32 one_matrix, Op
             const int i = result.row < result.col ? e % order : e / TILE, c = result.row < result.col ? e / order : e % TILE;
             if (c < count) {
                 bad = bad || !is_finite(tile[i * TILE + c]);
-                *result.at(form == 0 ? i : row[i], first + c) = tile[i * TILE + c];
+                *result.at(form == 0 ? i : row[i], first + c) = form == 2 ? conjugate(tile[i * TILE + c]) : tile[i * TILE + c];
             }
         }
         // Blocks of one matrix may see failures at once.

@@ -16,7 +16,7 @@ struct alignas(16) Exchange {
 struct Shared : Election {
     union {
         Exchange exchange[IN_REGISTERS ? 1 : 2];  // of the two panels that are worked with at a time
-        u64 distance[NB];                         // from a result's first column to that of each row of U, where there is one panel
+        u64 distance[NB];                         // where there is one panel, which row of A each row of U was, or how far into a result that leads
     };
     Scalar upper[IN_REGISTERS ? 1 : NB][LINE];  // the rows of U of the next panel
 
@@ -190,6 +190,22 @@ __device__ inline bool gather_rows(const Panels& panel, Shared& shared, int n) {
     }
     Lanes::sync();
     return !(trace == 0);
+}
+
+// What both sweeps with its triangles take, which are in `rows`: `distance` of the row of A that each row of U was, and reciprocals of the diagonal. Returns whether the
+// calling thread has met a pivot that may not be divided by through its reciprocal.
+template <class F>
+__device__ inline bool prepare_sweeps(const Panels& panel, Shared& shared, int tid, F distance) {
+    UNROLL for (int r = 0; r < ROWS; ++r)
+        if (panel.position[r] >= 0) shared.distance[panel.position[r]] = distance(tid + r * LANES);
+    bool unsafe = false;
+    for (int k = tid; k < WIDTH; k += LANES) {
+        const Divisor<Scalar> by = divisor(shared.rows()[k][k]);
+        unsafe |= !by.safe();
+        shared.candidates(k)[0].told().value[0] = by.reciprocal;
+    }
+    Lanes::sync();
+    return unsafe;
 }
 
 // Puts the factored panel where others find it, and tells them of it.

@@ -150,23 +150,73 @@ struct Tile {
     static constexpr bool RAGGED = ORDER == 0 || ORDER % STEP != 0;
 };
 
-// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`. About `Wide` columns at a time.
-template <int Wide>
+// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`, its columns taken upwards or downwards. About `Wide`
+// columns at a time.
+template <int Wide, bool Upwards = true>
 __device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
     constexpr int TILES = Wide / STEP < 4 ? Wide / STEP : 4;
     for (int j = begin; j < end; j += TILES * STEP)
         for (int i = top; i < order; i += 32) {
             Tile<4, TILES> tile(a, left, i, j, end, order, lane);
             tile.load(tile.a, [&](int row, int column) { return row < order && column < end; });
-            tile.template subtract<true, false>(k, k + NB);
+            tile.template subtract<Upwards, false>(k, k + NB);
             tile.store([&](int row, int column) { return row < order && column < end; });
         }
 }
 
 #else
 
-// By fused products: a lane has a pack of rows of `WIDE` columns, the lanes that follow it those below it.
-template <int Wide>
+// By fused products. Rows from row i on and columns from column j on, of which those from `order` and `end` on are not on chip: a lane has packs of rows of some columns, the
+// lanes that follow it those below.
+template <int Rows, int Columns>
+struct Tile {
+    static constexpr int WIDE = 4, DEEP = LANES * WIDE / Columns, COUNT = Rows / (DEEP * Pack::LENGTH);
+    static_assert(COUNT * DEEP * Pack::LENGTH == Rows, "whole packs a lane");
+    Pack sum[COUNT][WIDE];
+    Resident a, left;
+    int i, j, order, row, column;  // of this lane
+
+    // `left`: what the tile of `a` is less a product of, on the left.
+    __device__ Tile(Resident a, Resident left, int i, int j, int, int order, int lane)
+        : a(a), left(left), i(i), j(j), order(order), row(i + lane % DEEP * Pack::LENGTH), column(j + lane / DEEP * WIDE) {}
+
+    // Packs of rows of which the first is `there`.
+    template <class F>
+    __device__ void load(Resident from, F there) {
+        UNROLL for (int r = 0; r < COUNT; ++r)
+            UNROLL for (int c = 0; c < WIDE; ++c) sum[r][c] = there(row_of(r), column + c) ? *from.pack(row_of(r), column + c) : Pack{};
+    }
+    template <class F>
+    __device__ void store(F wanted) {
+        UNROLL for (int r = 0; r < COUNT; ++r)
+            UNROLL for (int c = 0; c < WIDE; ++c)
+                if (wanted(row_of(r), column + c)) *a.pack(row_of(r), column + c) = sum[r][c];
+    }
+    // Less columns of `left` times rows k of `a` from `begin` on before `end`: whole packs.
+    template <bool Upwards, bool Masked>
+    __device__ void subtract(int begin, int end) {
+        static_assert(!Masked, "for whole rows");
+        const int packs = (end - begin) / Pack::LENGTH;
+#pragma unroll 2
+        for (int q = 0; q < packs; ++q) {
+            const int k = begin + (Upwards ? q : packs - 1 - q) * Pack::LENGTH;
+            Pack u[WIDE];
+            UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k, column + c);
+            UNROLL for (int t = 0; t < Pack::LENGTH; ++t) {
+                const int s = Upwards ? t : Pack::LENGTH - 1 - t;
+                UNROLL for (int r = 0; r < COUNT; ++r) {
+                    const Pack l = *left.pack(min(row_of(r), order - Pack::LENGTH), k + s);
+                    UNROLL for (int c = 0; c < WIDE; ++c)
+                        UNROLL for (int e = 0; e < Pack::LENGTH; ++e) sum[r][c].value[e] = subtract_product(sum[r][c].value[e], l.value[e], u[c].value[s]);
+                }
+            }
+        }
+    }
+    __device__ int row_of(int r) const { return row + r * DEEP * Pack::LENGTH; }
+};
+
+// About `Wide` columns at a time, of each lane a pack of rows of four.
+template <int Wide, bool Upwards = true>
 __device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
     constexpr int WIDE = 4, DEEP = LANES * WIDE / Wide > LANES / 4 ? LANES * WIDE / Wide : LANES < 8 ? LANES : 8;
     const int rows = lane % DEEP * Pack::LENGTH, columns = lane / DEEP * WIDE;
@@ -175,10 +225,12 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
             Pack sum[WIDE] = {};
             UNROLL for (int c = 0; c < WIDE; ++c)
                 if (j + c < end) sum[c] = *a.pack(i, j + c);
-            UNROLL for (int p = 0; p < PACKS; ++p) {
+            UNROLL for (int q = 0; q < PACKS; ++q) {
+                const int p = Upwards ? q : PACKS - 1 - q;
                 Pack u[WIDE];
                 UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k + p * Pack::LENGTH, min(j + c, end - 1));
-                UNROLL for (int s = 0; s < Pack::LENGTH; ++s) {
+                UNROLL for (int t = 0; t < Pack::LENGTH; ++t) {
+                    const int s = Upwards ? t : Pack::LENGTH - 1 - t;
                     const Pack l = *left.pack(i, k + p * Pack::LENGTH + s);
                     UNROLL for (int c = 0; c < WIDE; ++c)
                         UNROLL for (int r = 0; r < Pack::LENGTH; ++r) sum[c].value[r] = subtract_product(sum[c].value[r], l.value[r], u[c].value[s]);

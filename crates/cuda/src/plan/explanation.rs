@@ -38,7 +38,8 @@ impl CudaPlan {
         let resident = self.resident.as_ref().and_then(|plan| plan.row(problem));
         let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|_| GetrfPlan::row(scalar, order));
         let getri = self.getri.as_ref().map(|getri| getri.row(scalar, order));
-        measured.into_iter().chain(resident).chain(getrf).chain(getri).collect()
+        let getrs = self.getrs.as_ref().filter(|getrs| getrs.panel > 0).map(|getrs| getrs.row(scalar, order));
+        measured.into_iter().chain(resident).chain(getrf).chain(getri).chain(getrs).collect()
     }
 
     /// The launches of a run, for each part of `count` matrices.
@@ -92,10 +93,10 @@ impl CudaPlan {
             }
         }
         if let Some(plan) = &self.getrs {
-            let blocks = plain("getrs", plan.threads, 1);
+            let step = Step { shared_bytes: plan.shared_bytes, ..plain(plan.entry(), plan.threads, 1) };
             steps.extend([
                 spread.clone(),
-                Step { shared_bytes: plan.shared_bytes, ..blocks },
+                step.filling(plan.threads, plan.blocks, limits),
                 plain("fill_failed", 256, 1),
             ]);
         }

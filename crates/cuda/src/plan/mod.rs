@@ -208,10 +208,11 @@ impl CudaPlan {
             .then(|| GetriPlan::choose(family, &request, problem, limits))
             .transpose()
             .map_err(refuse)?;
-        let getrs = (problem.operation() == Operation::Solve && resident.as_ref().is_none_or(|plan| plan.solves == 0))
-            .then(|| GetrsPlan::choose(scalar, order, problem.right_hand_sides(), limits))
-            .transpose()
-            .map_err(refuse)?;
+        let getrs = (problem.operation() == Operation::Solve
+            && resident.as_ref().is_none_or(|plan| plan.solves.is_none()))
+        .then(|| GetrsPlan::choose(&request, scalar, order, problem.right_hand_sides(), limits))
+        .transpose()
+        .map_err(refuse)?;
         Ok(Self {
             name: family.name,
             scalar,
@@ -236,7 +237,7 @@ impl CudaPlan {
 
     /// Whether one launch solves, from matrices to solutions.
     pub(crate) fn solves_on_chip(&self) -> bool {
-        self.resident.as_ref().is_some_and(|plan| plan.solves > 0)
+        self.resident.as_ref().is_some_and(|plan| plan.solves.is_some())
     }
 
     /// The scalar type.

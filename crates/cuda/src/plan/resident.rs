@@ -33,8 +33,8 @@ pub struct ResidentPlan {
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
     pub inverts: bool,
-    /// Right-hand sides that are solved for at a time, where the launch gives solutions; otherwise 0.
-    pub solves: usize,
+    /// Right-hand sides that are solved for at a time, where the launch gives solutions; 0: one a lane.
+    pub solves: Option<usize>,
     /// Whether a matrix is one panel that goes from memory to registers and back.
     pub in_registers: bool,
     /// Bytes of shared memory a block whose size depends on the order.
@@ -147,14 +147,16 @@ impl ResidentPlan {
             tensor,
             exact,
             inverts,
-            solves: if in_registers && solves(problem) {
-                problem.right_hand_sides().clamp(1, pack).next_power_of_two()
-            } else {
-                0
-            },
+            solves: None,
             in_registers,
             dynamic_shared_bytes: 0,
         };
+        if in_registers && solves(problem) {
+            let sides = problem.right_hand_sides();
+            // Of many, each lane has one.
+            let own = if 2 * sides >= threads { 0 } else { sides.clamp(1, pack).next_power_of_two() };
+            plan.solves = Some(request.number_or("solve-columns", 0..=8, own)?);
+        }
         let limit = limits.shared_bytes_per_block as usize;
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
@@ -204,7 +206,7 @@ impl ResidentPlan {
             ));
         }
         // Right-hand sides take some beside; how many are best was not measured.
-        let beside = if plan.solves > 0 { 40 } else { 0 };
+        let beside = if plan.solves.is_some() { 40 } else { 0 };
         let registers = request.number_or("registers", 24..=255, (own.registers + beside).min(255))?;
         let by_registers = resident_blocks(crew * plan.teams, registers, limits);
         plan.blocks = request.number_or("blocks", 1..=32, by_registers)?;
@@ -216,8 +218,8 @@ impl ResidentPlan {
     pub(crate) fn entry(&self) -> &'static str {
         match (self.inverts, self.solves) {
             (true, _) => "getrf_getri",
-            (false, 0) => "getrf",
-            (false, _) => "gesv",
+            (false, None) => "getrf",
+            (false, Some(_)) => "gesv",
         }
     }
 
@@ -237,7 +239,7 @@ impl fmt::Display for ResidentPlan {
         let Self { panel, threads, rows, window, helpers, teams, blocks, tensor, exact, inverts, solves, .. } = self;
         let what = if *inverts {
             "inverse"
-        } else if *solves > 0 {
+        } else if solves.is_some() {
             "solution"
         } else {
             "LU"
@@ -246,6 +248,7 @@ impl fmt::Display for ResidentPlan {
             f,
             "{what} on chip panel={panel} threads={threads} rows={rows} window={window} helpers={helpers} teams={teams} blocks={blocks}"
         )?;
-        write!(f, " tensor={} exact={}", u8::from(*tensor), u8::from(*exact))
+        write!(f, " tensor={} exact={}", u8::from(*tensor), u8::from(*exact))?;
+        solves.map_or(Ok(()), |columns| write!(f, " solve-columns={columns}"))
     }
 }

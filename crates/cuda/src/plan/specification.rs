@@ -2,7 +2,7 @@
 
 use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
 
-use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, Interchange, Looking, ResidentPlan, Search, WARP};
+use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Search, WARP};
 use crate::kernel::source::{KernelSource, Specification};
 use crate::kernels;
 
@@ -50,7 +50,7 @@ impl CudaPlan {
             }
         }
         if let Some(getrs) = &self.getrs {
-            all.push(plain(kernels::GETRS, "getrs").define("BATCHLA_COLUMNS", getrs.columns));
+            all.push(getrs_specification(getrs, self.scalar()));
             all.push(plain(kernels::OUTCOME, "fill_failed"));
         }
         if self.getrs.is_some() || (from_factors && operation == Operation::Determinant) {
@@ -93,9 +93,9 @@ fn resident_specification(
         "gesv" => (kernels::GESV, "gesv"),
         _ => (kernels::GETRF_RESIDENT, "getrf"),
     };
-    let solution = |own: Specification| if plan.solves > 0 { own.define("BATCHLA_COLUMNS", plan.solves) } else { own };
-    solution(specification(source, entry, scalar))
-        .define("BATCHLA_NB", plan.panel)
+    let own = specification(source, entry, scalar);
+    let own = if let Some(columns) = plan.solves { own.define("BATCHLA_COLUMNS", columns) } else { own };
+    own.define("BATCHLA_NB", plan.panel)
         .define("BATCHLA_THREADS", plan.threads)
         .define("BATCHLA_ROWS", plan.rows)
         .define("BATCHLA_WINDOW", plan.window)
@@ -167,4 +167,25 @@ fn getri_resident_specification(
         .define("BATCHLA_ORDER", if plan.exact { order } else { 0 })
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
+}
+
+fn getrs_specification(plan: &GetrsPlan, scalar: ScalarKind) -> Specification {
+    if plan.panel == 0 {
+        return specification(kernels::GETRS, "getrs", scalar).define("BATCHLA_COLUMNS", plan.columns);
+    }
+    specification(kernels::GETRS_RESIDENT, "getrs_resident", scalar)
+        .define("BATCHLA_NB", plan.panel)
+        .define("BATCHLA_THREADS", WARP)
+        .define("BATCHLA_ROWS", 1)
+        .define("BATCHLA_WINDOW", plan.columns)
+        .define("BATCHLA_COLUMNS", plan.share)
+        .define("BATCHLA_BAND", plan.band)
+        .define("BATCHLA_INVERTS", 0)
+        .define("BATCHLA_HELPERS", plan.threads / WARP - 1)
+        .define("BATCHLA_TEAMS", 1)
+        .define("BATCHLA_BLOCKS", plan.blocks)
+        .define("BATCHLA_TENSOR", u8::from(plan.tensor))
+        .define("BATCHLA_ORDER", 0)
+        .define("BATCHLA_UNIT_ROWS_IN", 0)
+        .define("BATCHLA_UNIT_ROWS_OUT", 0)
 }

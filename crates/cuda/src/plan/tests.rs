@@ -231,7 +231,7 @@ fn each_problem_names_its_kernels_once() {
         (Operation::Invert, SourceKind::Matrix, vec!["getrf_getri"]),
         (Operation::Invert, SourceKind::Factors, vec!["permutation", "trtri", "getri"]),
         (Operation::Solve, SourceKind::Matrix, vec!["gesv"]),
-        (Operation::Solve, SourceKind::Factors, vec!["permutation", "getrs", "fill_failed", "spread"]),
+        (Operation::Solve, SourceKind::Factors, vec!["permutation", "getrs_resident", "fill_failed", "spread"]),
         (Operation::Determinant, SourceKind::Matrix, vec!["getrf", "determinant"]),
         (Operation::Determinant, SourceKind::Factors, vec!["spread", "determinant"]),
     ] {
