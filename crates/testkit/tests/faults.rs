@@ -62,7 +62,8 @@ enum Fault {
     ArgumentsUnchecked,
     UnknownPlanAccepted,
     SingularDeterminantNotZero,
-    FailedDeterminantHasALogarithm,
+    NotFiniteDeterminantHasALogarithm,
+    ZeroDeterminantHasALogarithm,
     SmallErrorInOneElement,
     PivotUnwritten,
     OutcomeBehindTheEnd,
@@ -321,7 +322,10 @@ impl<T: Scalar> BatchedFactorize<T> for Faulty {
                     Fault::PhaseOffByALittle => {
                         Determinant { sign: determinant.sign + T::from_real(little), ..determinant }
                     }
-                    Fault::FailedDeterminantHasALogarithm if outcome != Outcome::Regular => {
+                    Fault::NotFiniteDeterminantHasALogarithm if outcome == Outcome::NotFinite => {
+                        Determinant { log_abs: zero(), ..determinant }
+                    }
+                    Fault::ZeroDeterminantHasALogarithm if matches!(outcome, Outcome::Singular { .. }) => {
                         Determinant { log_abs: zero(), ..determinant }
                     }
                     _ => determinant,
@@ -674,7 +678,9 @@ faults! {
         ARGUMENTS "was accepted";
     a_determinant_of_a_singular_matrix_is_seen: SingularDeterminantNotZero, f64,
         DETERMINANTS "with the factors", NEIGHBOURS "its determinant is";
-    a_logarithm_beside_a_failed_sign_is_seen: FailedDeterminantHasALogarithm, f64,
+    a_logarithm_of_what_is_not_finite_is_seen: NotFiniteDeterminantHasALogarithm, f64,
+        DETERMINANTS "with the factors", NEIGHBOURS "its determinant is";
+    a_logarithm_of_zero_is_seen: ZeroDeterminantHasALogarithm, f64,
         DETERMINANTS "with the factors", NEIGHBOURS "its determinant is";
     a_small_error_in_one_element_is_seen: SmallErrorInOneElement, f64,
         FACTORS "residual ratio", EXACT "factors differ", INVERSE "residual ratio", SOLUTIONS "residual ratio",
