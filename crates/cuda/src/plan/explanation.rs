@@ -96,7 +96,7 @@ impl CudaPlan {
             let step = Step { shared_bytes: plan.shared_bytes, ..plain(plan.entry(), plan.threads, 1) };
             steps.extend([
                 spread.clone(),
-                step.filling(plan.threads, plan.blocks, limits),
+                if plan.blocks > 0 { step.filling(plan.threads, plan.blocks, limits) } else { step },
                 plain("fill_failed", 256, 1),
             ]);
         }

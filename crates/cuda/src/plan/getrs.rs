@@ -21,7 +21,7 @@ pub struct GetrsPlan {
     pub band: usize,
     /// Threads of a block.
     pub threads: usize,
-    /// Blocks a multiprocessor that the compiler leaves room for.
+    /// Blocks a multiprocessor that the compiler leaves room for; 0: it is not told.
     pub blocks: usize,
     /// Whether products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
@@ -108,14 +108,13 @@ impl GetrsPlan {
             ));
         }
         let threads = order.next_multiple_of(WARP).clamp(WARP, 256);
-        let blocks = resident_blocks(threads, 255, limits);
         Ok(Self {
             panel: 0,
             columns,
             share: columns,
             band: order,
             threads,
-            blocks,
+            blocks: 0,
             tensor: false,
             shared_bytes: bytes(columns),
         })
@@ -206,7 +205,10 @@ impl Shares {
 impl fmt::Display for GetrsPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { panel, columns, share, band, threads, blocks, tensor, .. } = self;
-        write!(f, "panel={panel} columns={columns} share={share} band={band} threads={threads}")?;
-        if *panel > 0 { write!(f, " blocks={blocks} tensor={}", u8::from(*tensor)) } else { Ok(()) }
+        write!(f, "panel={panel} columns={columns} threads={threads}")?;
+        if *panel == 0 {
+            return Ok(());
+        }
+        write!(f, " share={share} band={band} blocks={blocks} tensor={}", u8::from(*tensor))
     }
 }
