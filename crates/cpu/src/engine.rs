@@ -4,7 +4,7 @@ use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
 
 use crate::backend::CpuScalar;
 use crate::blocked::{self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
-use crate::interleaved::{self, Getrf, Getri, Getrs, Pack, Stretch, Unpack};
+use crate::interleaved::{self, Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::routines::Spoiled;
 use crate::simd::{InstructionSet, MOST_LANES};
 
@@ -59,6 +59,10 @@ impl Engine {
         Self { kind, set, width, order, ld }
     }
 
+    pub(crate) fn instruction_set(&self) -> InstructionSet {
+        self.set
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
@@ -108,11 +112,19 @@ impl Engine {
         }
     }
 
-    /// Factors; gives the column of the first zero pivot of each matrix.
-    pub(crate) fn getrf<T: CpuScalar>(&self, a: &mut [T], exchanges: &mut [u32]) -> [u32; MOST_LANES] {
+    /// Takes matrices over, all of one shape, and factors them; gives the column of the first zero pivot of each.
+    pub(crate) fn pack_getrf<T: CpuScalar>(
+        &self,
+        from: &[MatrixRef<'_, T>],
+        a: &mut [T],
+        exchanges: &mut [u32],
+    ) -> [u32; MOST_LANES] {
         match self.kind {
-            Kind::Interleaved => T::getrf(self.set, Getrf { a, order: self.order, exchanges }),
-            Kind::Blocked => [T::blocked_getrf(self.set, BlockedGetrf { a, ld: self.ld, exchanges }); MOST_LANES],
+            Kind::Interleaved => T::pack_getrf(self.set, PackGetrf { from, a, exchanges }),
+            Kind::Blocked => {
+                self.pack(from, a);
+                [T::blocked_getrf(self.set, BlockedGetrf { a, ld: self.ld, exchanges }); MOST_LANES]
+            }
         }
     }
 

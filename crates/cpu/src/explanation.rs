@@ -22,7 +22,7 @@ impl CpuPlan {
         let mut explanation = Explanation::new(problem, &plan, String::new(), chosen);
         explanation.steps = plan.steps(problem, threads);
         explanation.numbers = [
-            (interleaved_up_to(problem.operation(), problem.scalar()), "interleaved", INTERLEAVED_RECEIPT),
+            (interleaved_up_to(instruction_set, problem), "interleaved", INTERLEAVED_RECEIPT),
             (blocked_up_to(problem.scalar()), "blocked", BLOCKED_RECEIPT),
         ]
         .into_iter()
@@ -33,7 +33,10 @@ impl CpuPlan {
         .collect();
         let others = Self::NAMES.into_iter().filter(|name| *name != plan.name());
         explanation.rejected = others
-            .map(|name| Rejection { plan: name.to_owned(), reason: why_not(name, &own, problem, threads) })
+            .map(|name| Rejection {
+                plan: name.to_owned(),
+                reason: why_not(name, &own, problem, (instruction_set, threads)),
+            })
             .collect();
         Ok(explanation)
     }
@@ -57,9 +60,9 @@ impl CpuPlan {
 }
 
 /// Why a plan is not the planner's own choice, which is `own`; or that it is.
-fn why_not(name: &str, own: &CpuPlan, problem: &Problem, threads: usize) -> String {
+fn why_not(name: &str, own: &CpuPlan, problem: &Problem, (set, threads): (InstructionSet, usize)) -> String {
     let (order, scalar) = (problem.order(), problem.scalar());
-    let [interleaved, blocked] = [interleaved_up_to(problem.operation(), scalar), blocked_up_to(scalar)];
+    let [interleaved, blocked] = [interleaved_up_to(set, problem), blocked_up_to(scalar)];
     match name {
         _ if name == own.name() => "the planner's own choice, but another was asked for by name".to_owned(),
         "interleaved" | "blocked" if !fused() => {

@@ -133,11 +133,11 @@ fn factor<'a, T: CpuScalar>(
         Source::Factors(factors) => serving(&factors.lu, together.first + lane),
     });
     let Some(from) = from else { return group };
-    engine.pack(&from[..lanes], group.a);
     if together.conditions.is_some() {
         group.norms = Some(from.map(one_norm));
     }
     if let Source::Factors(factors) = source {
+        engine.pack(&from[..lanes], group.a);
         for lane in 0..lanes {
             let last = together.first + together.count - 1;
             let b = if factors.lu.batch() == 1 { 0 } else { last.min(together.first + lane) };
@@ -145,7 +145,7 @@ fn factor<'a, T: CpuScalar>(
             group.outcomes[lane] = Outcome::from_word(factors.outcomes[b]);
         }
     } else {
-        let zero_pivots = engine.getrf(group.a, exchanges);
+        let zero_pivots = engine.pack_getrf(&from[..lanes], group.a, exchanges);
         for (outcome, column) in group.outcomes.iter_mut().zip(zero_pivots) {
             let column = column as usize;
             *outcome = if column < order { Outcome::Singular { column } } else { Outcome::Regular };

@@ -3,7 +3,7 @@
 use batchla_core::{Complex, Scalar};
 
 use crate::blocked::{BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
-use crate::interleaved::{Getrf, Getri, Getrs, Pack, Stretch, Unpack};
+use crate::interleaved::{Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work, dispatch};
 
 macro_rules! routines {
@@ -31,8 +31,8 @@ routines! {
     pack(Pack<'_, '_, Self>) -> ();
     /// Hands matrices over, one a lane; tells lanes that are not finite.
     unpack(Unpack<'_, '_, Self>) -> u32;
-    /// Factors in every lane; gives the column of the first zero pivot of each.
-    getrf(Getrf<'_, Self>) -> [u32; MOST_LANES];
+    /// Takes matrices over and factors them, one a lane; gives the column of the first zero pivot of each.
+    pack_getrf(PackGetrf<'_, '_, Self>) -> [u32; MOST_LANES];
     /// Inverts in every lane.
     getri(Getri<'_, Self>) -> ();
     /// Solves in every lane.

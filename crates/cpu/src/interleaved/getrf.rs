@@ -14,13 +14,13 @@ use crate::scalar::reciprocal;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 
 /// Columns of a panel.
-const PANEL: usize = 2 * COLUMNS;
+pub(super) const PANEL: usize = 2 * COLUMNS;
 
 /// The largest order that is one panel.
 const WHOLE: usize = 16;
 
 /// Factors the matrices of a group.
-pub struct Getrf<'a, T> {
+pub(super) struct Getrf<'a, T> {
     pub(crate) a: &'a mut [T],
     pub(crate) order: usize,
     /// Out: the exchanges of each lane, one lane after another.
@@ -177,12 +177,31 @@ fn factor_by_steps<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_
         let panel = left..n.min(left + PANEL);
         if left > 0 {
             step!(EXCHANGE, panel.clone());
-            step!(UPDATE, panel.clone());
         }
-        step!(FACTOR, panel.clone());
-        if left > 0 && n - left > WHOLE {
-            step!(EXCHANGE_LEFT, panel);
-        }
+        factor_next_panel(a, n, panel, exchanges, zero_pivots);
+    }
+}
+
+/// Factors the columns of a panel whose rows are exchanged already, and makes the new exchanges on the left too.
+#[inline(always)]
+pub(super) fn factor_next_panel<L: Lanes>(
+    a: &mut [L],
+    n: usize,
+    panel: Range<usize>,
+    exchanges: &mut [u32],
+    zero_pivots: &mut L::Vector,
+) {
+    macro_rules! step {
+        ($which:ident) => {
+            outline::<L, _>(Step::<L, $which> { a, order: n, panel: panel.clone(), exchanges, zero_pivots })
+        };
+    }
+    if panel.start > 0 {
+        step!(UPDATE);
+    }
+    step!(FACTOR);
+    if panel.start > 0 && n - panel.start > WHOLE {
+        step!(EXCHANGE_LEFT);
     }
 }
 

@@ -10,14 +10,15 @@ mod getrf;
 mod getri;
 mod getrs;
 mod pack;
+mod rearranged;
 mod stretch;
 mod tile;
 mod tiny;
 
-pub(crate) use self::getrf::Getrf;
 pub(crate) use self::getri::Getri;
 pub(crate) use self::getrs::Getrs;
 pub(crate) use self::pack::{Pack, Unpack};
+pub(crate) use self::rearranged::PackGetrf;
 pub(crate) use self::stretch::Stretch;
 
 /// Columns to set aside for an inversion.

@@ -43,19 +43,8 @@ impl Runs {
     }
 }
 
-/// Run `run` of a matrix, as real numbers.
-#[inline(always)]
-fn run_of<'a, T: Scalar>(a: &MatrixRef<'a, T>, runs: &Runs, run: usize, parts: usize) -> &'a [T::Real] {
-    // SAFETY: the run consists of elements of the matrix, neighbours in memory, which may be read during 'a; a number is `parts` real ones.
-    unsafe { std::slice::from_raw_parts(a.as_ptr().wrapping_add(run * runs.stride).cast(), runs.len * parts) }
-}
-
-/// Run `run` of a matrix, as real numbers to write.
-#[inline(always)]
-fn run_of_mut<'a, T: Scalar>(a: &'a mut MatrixMut<'_, T>, runs: &Runs, run: usize, parts: usize) -> &'a mut [T::Real] {
-    // SAFETY: as in `run_of`; the elements are the borrower's alone.
-    unsafe { std::slice::from_raw_parts_mut(a.as_mut_ptr().wrapping_add(run * runs.stride).cast(), runs.len * parts) }
-}
+/// Where each lane's matrix begins.
+pub(super) type Starts<P> = [P; MOST_LANES];
 
 /// Whether the matrices are neighbours, element by element, one a lane.
 fn is_interleaved<T: Scalar>(from: &[MatrixRef<'_, T>]) -> bool {
@@ -78,8 +67,12 @@ impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
         let to = L::from_numbers_mut(to);
         let Some(first) = from.first() else { return };
         if let Some(runs) = Runs::of(first) {
+            let mut starts = [std::ptr::null(); MOST_LANES];
+            for (start, from) in starts.iter_mut().zip(from) {
+                *start = from.as_ptr().cast();
+            }
             for run in 0..runs.count {
-                pack_run::<L>(from, &runs, run, L::as_vectors_mut(to));
+                pack_run::<L>(&starts, &runs, run, L::as_vectors_mut(to));
             }
         } else if is_interleaved(from) {
             for j in 0..first.cols() {
@@ -115,24 +108,32 @@ fn load_lanes<L: Lanes>(from: &[<L::Vector as Vector>::Real], to: &mut [L::Vecto
 }
 
 #[inline(always)]
-fn pack_run<L: Lanes>(from: &[MatrixRef<'_, L::Number>], runs: &Runs, run: usize, to: &mut [L::Vector]) {
-    let mut lanes: [&[<L::Vector as Vector>::Real]; MOST_LANES] = [&[]; MOST_LANES];
-    for (lane, from) in lanes.iter_mut().zip(from) {
-        *lane = run_of(from, runs, run, L::PARTS);
-    }
-    let len = runs.len * L::PARTS;
+fn pack_run<L: Lanes>(
+    starts: &Starts<*const <L::Vector as Vector>::Real>,
+    runs: &Runs,
+    run: usize,
+    to: &mut [L::Vector],
+) {
+    // From these matrices to those of the next group.
+    let ahead = L::COUNT * starts[1].addr().wrapping_sub(starts[0].addr());
+    let (len, place) = (runs.len * L::PARTS, run * runs.stride * L::PARTS);
     let whole = len / L::COUNT * L::COUNT;
     for start in (0..whole).step_by(L::COUNT) {
         let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-        for (vector, lane) in block.as_mut().iter_mut().zip(&lanes) {
-            *vector = L::Vector::load(&lane[start..]);
+        for lane in 0..L::COUNT {
+            let from = starts[lane].wrapping_add(place + start);
+            // SAFETY: numbers of the run, whose elements are neighbours in memory; a number is `PARTS` real ones.
+            block.as_mut()[lane] = L::Vector::load(unsafe { std::slice::from_raw_parts(from, L::COUNT) });
+            L::Vector::prefetch(from.wrapping_byte_add(ahead));
         }
         put_block::<L>(L::Vector::transpose(block), runs, run, start, to);
     }
     if whole < len {
         let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-        for (vector, lane) in block.as_mut().iter_mut().zip(&lanes) {
-            *vector = L::Vector::load_part(&lane[whole..len]);
+        for lane in 0..L::COUNT {
+            let from = starts[lane].wrapping_add(place + whole);
+            // SAFETY: the last numbers of the run.
+            block.as_mut()[lane] = L::Vector::load_part(unsafe { std::slice::from_raw_parts(from, len - whole) });
         }
         for (e, vector) in L::Vector::transpose(block).as_ref()[..len - whole].iter().enumerate() {
             to[runs.vector(run, whole + e, L::PARTS)] = *vector;
@@ -196,8 +197,14 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
         let Some(Some(first)) = to.first() else { return 0 };
         if let Some(runs) = Runs::of(&first.share()) {
             let mut sums = Sums::<L>::default();
+            let mut starts = [std::ptr::null_mut(); MOST_LANES];
+            let mut count = 0;
+            for (start, to) in starts.iter_mut().zip(to.iter_mut().flatten()) {
+                *start = to.as_mut_ptr().cast();
+                count += 1;
+            }
             for run in 0..runs.count {
-                unpack_run::<L>(L::as_vectors(from), &runs, run, to, &mut sums);
+                unpack_run::<L>(L::as_vectors(from), &runs, run, &starts[..count], &mut sums);
             }
             sums.spoiled()
         } else {
@@ -218,29 +225,30 @@ fn unpack_run<L: Lanes>(
     from: &[L::Vector],
     runs: &Runs,
     run: usize,
-    to: &mut [Option<MatrixMut<'_, L::Number>>],
+    starts: &[*mut <L::Vector as Vector>::Real],
     sums: &mut Sums<L>,
 ) {
-    let mut lanes: [&mut [<L::Vector as Vector>::Real]; MOST_LANES] = Default::default();
-    let mut count = 0;
-    for (lane, to) in lanes.iter_mut().zip(to.iter_mut().flatten()) {
-        *lane = run_of_mut(to, runs, run, L::PARTS);
-        count += 1;
-    }
-    let lanes = &mut lanes[..count];
-    let len = runs.len * L::PARTS;
+    let (len, place) = (runs.len * L::PARTS, run * runs.stride * L::PARTS);
     let whole = len / L::COUNT * L::COUNT;
+    // SAFETY: the numbers from `start` on of a lane's run, as many as it has: neighbours in memory, and the borrower's alone.
+    let to = |lane: usize, start: usize, count: usize| unsafe {
+        std::slice::from_raw_parts_mut(starts[lane].wrapping_add(place + start), count)
+    };
     for start in (0..whole).step_by(L::COUNT) {
         let block = get_block::<L>(runs, run, start, from);
         sums.add(block.as_ref());
         let block = L::Vector::transpose(block);
-        if lanes.len() == L::COUNT {
+        if starts.len() == L::COUNT {
             // A count that the compiler knows, or the block is written to memory first.
-            for e in 0..L::COUNT {
-                block.as_ref()[e].store(&mut lanes[e][start..]);
+            for lane in 0..L::COUNT {
+                block.as_ref()[lane].store(to(lane, start, L::COUNT));
             }
         } else {
-            store_some::<L>(block.as_ref(), start, lanes);
+            for (lane, numbers) in
+                L::Vector::as_reals(block.as_ref()).chunks_exact(L::COUNT).enumerate().take(starts.len())
+            {
+                to(lane, start, L::COUNT).copy_from_slice(numbers);
+            }
         }
     }
     if whole < len {
@@ -249,17 +257,8 @@ fn unpack_run<L: Lanes>(
             *vector = from[runs.vector(run, whole + e, L::PARTS)];
         }
         sums.add(block.as_ref());
-        for (vector, lane) in L::Vector::transpose(block).as_ref().iter().zip(lanes.iter_mut()) {
-            vector.store_part(&mut lane[whole..len]);
+        for (lane, vector) in L::Vector::transpose(block).as_ref().iter().enumerate().take(starts.len()) {
+            vector.store_part(to(lane, whole, len - whole));
         }
-    }
-}
-
-/// Hands over the first vectors of a block, fewer than all.
-#[cold]
-#[inline(never)]
-fn store_some<L: Lanes>(block: &[L::Vector], start: usize, lanes: &mut [&mut [<L::Vector as Vector>::Real]]) {
-    for (vector, lane) in L::Vector::as_reals(block).chunks_exact(L::COUNT).zip(lanes) {
-        lane[start..start + L::COUNT].copy_from_slice(vector);
     }
 }

@@ -89,6 +89,8 @@ fn pack<L: Lanes>(from: &[L::Number], area: usize, to: &mut [L]) {
         let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
         for lane in 0..L::COUNT {
             let run = &from[lane * len + start..][..count];
+            // The next group's.
+            L::Vector::prefetch(run.as_ptr().wrapping_add(L::COUNT * len));
             block.as_mut()[lane] = if count == L::COUNT { L::Vector::load(run) } else { L::Vector::load_part(run) };
         }
         let block = L::Vector::transpose(block);

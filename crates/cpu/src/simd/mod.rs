@@ -17,6 +17,9 @@ pub(crate) use lanes::{Lanes, Simd};
 /// The most lanes that any vector has.
 pub(crate) const MOST_LANES: usize = 16;
 
+/// Vectors of a table that numbers are looked up in.
+pub(crate) const TABLE: usize = 8;
+
 /// A vector of real numbers.
 pub trait Vector: Copy + Send + Sync + 'static {
     /// The number in each lane.
@@ -27,6 +30,8 @@ pub trait Vector: Copy + Send + Sync + 'static {
     type Block: Copy + AsRef<[Self]> + AsMut<[Self]>;
     /// Lanes.
     const LANES: usize;
+    /// Whether [`Vector::look_up`] is quick.
+    const LOOKS_UP: bool;
 
     /// `x` in every lane.
     fn splat(x: Self::Real) -> Self;
@@ -34,10 +39,15 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn load(from: &[Self::Real]) -> Self;
     /// The numbers of a slice that may be shorter; zero in lanes beyond it.
     fn load_part(from: &[Self::Real]) -> Self;
+    /// The numbers at some places, one for each lane, of the first few vectors of a table.
+    fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u32]) -> Self;
     /// Puts the numbers at the start of a slice, which is long enough.
     fn store(self, to: &mut [Self::Real]);
     /// Puts as many numbers as a slice holds.
     fn store_part(self, to: &mut [Self::Real]);
+    /// Asks for what lies at an address, whatever it is, to be brought near.
+    #[inline(always)]
+    fn prefetch(_place: *const Self::Real) {}
     /// Sum.
     fn add(self, other: Self) -> Self;
     /// Difference.

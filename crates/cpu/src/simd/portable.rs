@@ -3,7 +3,7 @@
 use batchla_core::Real;
 use num_traits::Float;
 
-use super::{Lanes, SimdReal, Vector, Work};
+use super::{Lanes, SimdReal, TABLE, Vector, Work};
 
 /// `N` numbers.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,7 @@ where
     type Mask = [bool; N];
     type Block = [Self; N];
     const LANES: usize = N;
+    const LOOKS_UP: bool = false;
 
     #[inline(always)]
     fn splat(x: R) -> Self {
@@ -44,6 +45,14 @@ where
     fn load_part(from: &[R]) -> Self {
         let mut result = [num_traits::zero(); N];
         result[..from.len()].copy_from_slice(from);
+        Self(result)
+    }
+    #[inline(always)]
+    fn look_up(table: &[Self; TABLE], _vectors: usize, places: &[u32]) -> Self {
+        let mut result = [num_traits::zero(); N];
+        for (x, place) in result.iter_mut().zip(places) {
+            *x = Self::as_reals(table)[*place as usize];
+        }
         Self(result)
     }
     #[inline(always)]

@@ -5,7 +5,12 @@
 
 use std::arch::x86_64::*;
 
-use super::{InstructionSet, Lanes, Simd, SimdReal, Vector, Work};
+use self::look_up::{look_up_f32x8, look_up_f32x16, look_up_f64x4, look_up_f64x8};
+use self::transpose::{transpose_f32x8, transpose_f32x16, transpose_f64x4, transpose_f64x8};
+use super::{InstructionSet, Lanes, Simd, SimdReal, TABLE, Vector, Work};
+
+mod look_up;
+mod transpose;
 
 /// Does work on an instruction set that this machine has; on plain code where it has not.
 pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Output {
@@ -47,7 +52,7 @@ macro_rules! vector {
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
         max: $max:ident, spread: $spread:expr,
         abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, lane_mask: $lane_mask:expr, lanes_after: $lanes_after:expr, most: $most:expr,
-        counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr
+        counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr, transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
     ) => {
         /// A vector of the processor.
         #[derive(Clone, Copy, Debug)]
@@ -59,6 +64,7 @@ macro_rules! vector {
             type Mask = $mask;
             type Block = [Self; $lanes];
             const LANES: usize = $lanes;
+            const LOOKS_UP: bool = $looks_up;
 
             #[inline(always)]
             fn splat(x: $real) -> Self {
@@ -76,6 +82,11 @@ macro_rules! vector {
                 unsafe { Self($load_part(from)) }
             }
             #[inline(always)]
+            fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u32]) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { $look_up(table, vectors, &places[..$lanes]) }
+            }
+            #[inline(always)]
             fn store(self, to: &mut [$real]) {
                 // SAFETY: see the head of the file; the slice is long enough, or indexing panics.
                 unsafe { $store(to[..$lanes].as_mut_ptr(), self.0) }
@@ -84,6 +95,11 @@ macro_rules! vector {
             fn store_part(self, to: &mut [$real]) {
                 // SAFETY: see the head of the file; no more is written than the slice holds.
                 unsafe { $store_part(to, self.0) }
+            }
+            #[inline(always)]
+            fn prefetch(place: *const $real) {
+                // SAFETY: see the head of the file. No address is wrong: nothing is read.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) }
             }
             #[inline(always)]
             fn add(self, other: Self) -> Self {
@@ -201,15 +217,8 @@ macro_rules! vector {
             }
             #[inline(always)]
             fn transpose(mut block: [Self; $lanes]) -> [Self; $lanes] {
-                // Each round of zips turns the places of row and column by one bit.
-                let mut width = 1;
-                while width < $lanes {
-                    let from = block;
-                    for i in 0..$lanes / 2 {
-                        (block[2 * i], block[2 * i + 1]) = from[i].zip(from[i + $lanes / 2]);
-                    }
-                    width *= 2;
-                }
+                // SAFETY: see the head of the file.
+                unsafe { $transpose(&mut block) };
                 block
             }
             #[inline(always)]
@@ -264,7 +273,8 @@ vector!(
     unzip: |a, b| (
         _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), b),
         _mm512_permutex2var_pd(a, _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15), b),
-    )
+    ),
+    transpose: transpose_f64x8, looks_up: true look_up_f64x8
 );
 
 vector!(
@@ -290,7 +300,8 @@ vector!(
     unzip: |a, b| (
         _mm512_permutex2var_ps(a, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), b),
         _mm512_permutex2var_ps(a, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), b),
-    )
+    ),
+    transpose: transpose_f32x16, looks_up: true look_up_f32x16
 );
 
 vector!(
@@ -328,7 +339,8 @@ vector!(
     unzip: |a, b| {
         let (low, high) = (_mm256_permute2f128_pd::<0x20>(a, b), _mm256_permute2f128_pd::<0x31>(a, b));
         (_mm256_unpacklo_pd(low, high), _mm256_unpackhi_pd(low, high))
-    }
+    },
+    transpose: transpose_f64x4, looks_up: false look_up_f64x4
 );
 
 vector!(
@@ -364,7 +376,8 @@ vector!(
     unzip: |a, b| {
         let (low, high) = (_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
         (_mm256_shuffle_ps::<0b1000_1000>(low, high), _mm256_shuffle_ps::<0b1101_1101>(low, high))
-    }
+    },
+    transpose: transpose_f32x8, looks_up: false look_up_f32x8
 );
 
 /// A mask of the first `count` lanes, of sixteen at most.
