@@ -92,11 +92,11 @@ fn cores() -> usize {
 
 /// Threads beside the caller's; none where one is enough.
 fn pool(threads: usize) -> Result<Option<Arc<ThreadPool>>, Error> {
-    if threads == 1 {
+    if threads <= 1 {
         return Ok(None);
     }
     let name = |thread| format!("batchla-{thread}");
-    let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build().map_err(|error| {
+    let pool = ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(name).build().map_err(|error| {
         Error::new(ErrorKind::Unavailable, "cpu", format!("{threads} threads could not be started: {error}"))
             .advise("ask for fewer threads")
             .caused_by(error)
@@ -121,7 +121,7 @@ impl Cpu {
 
     /// Threads that work.
     pub fn threads(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads() + 1)
     }
 
     /// Does `work` for all results, stretch by stretch, on this handle's threads.
@@ -134,7 +134,7 @@ impl Cpu {
     ) {
         let grain = self.grain.map_or_else(|| default_grain(&prepared.problem), NonZeroUsize::get);
         let lanes = prepared.plan.lanes();
-        for_each(self.pool.as_deref(), grain.next_multiple_of(lanes), lanes, threads, results, work);
+        for_each(self.pool.as_deref(), grain.next_multiple_of(lanes), threads, results, work);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sharing the matrices of a batch out among threads.
 
+use std::sync::{Mutex, PoisonError};
+
 use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, ReportMut, Scalar};
 
 use crate::scratch::{Scratch, Threads};
@@ -172,34 +174,40 @@ impl<'a, T: Scalar> Iterator for Results<'a, T> {
     }
 }
 
-/// Does `work` for all results: in stretches of at most `grain`, which begin at multiples of `lanes`, on `pool`'s threads or, without one, on the caller's.
+/// Does `work` for all results: in stretches of `grain`, a multiple of the lanes, which the caller's thread and those of `pool` take one after the other. The
+/// caller does not wait for a thread to wake up, which would take longer than a small batch.
 pub(crate) fn for_each<T: Scalar>(
     pool: Option<&rayon::ThreadPool>,
     grain: usize,
-    lanes: usize,
     threads: Threads<'_, T>,
     results: Results<'_, T>,
     work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
 ) {
-    let stretch = |results: Results<'_, T>, thread: usize| {
-        threads.with(thread, |scratch| work(scratch, results));
+    let stretches = results.outcomes.len().div_ceil(grain);
+    let left = Mutex::new(Some(results));
+    let next = || {
+        let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = left.take()?;
+        if all.outcomes.len() <= grain {
+            return Some(all);
+        }
+        let (stretch, rest) = all.split_at(grain);
+        *left = Some(rest);
+        Some(stretch)
+    };
+    let take_part = |thread: usize| {
+        while let Some(stretch) = next() {
+            threads.with(thread, |scratch| work(scratch, stretch));
+        }
     };
     match pool {
-        Some(pool) if results.outcomes.len() > grain => pool.install(|| share_out(results, grain, lanes, &stretch)),
-        _ => stretch(results, 0),
+        Some(pool) if stretches > 1 => pool.in_place_scope(|scope| {
+            for thread in 1..=pool.current_num_threads().min(stretches - 1) {
+                let take_part = &take_part;
+                scope.spawn(move |_| take_part(thread));
+            }
+            take_part(0);
+        }),
+        _ => take_part(0),
     }
-}
-
-fn share_out<T: Scalar>(
-    results: Results<'_, T>,
-    grain: usize,
-    lanes: usize,
-    stretch: &(impl Fn(Results<'_, T>, usize) + Sync),
-) {
-    let count = results.outcomes.len();
-    if count <= grain {
-        return stretch(results, rayon::current_thread_index().unwrap_or(0));
-    }
-    let (left, right) = results.split_at((count / 2).next_multiple_of(lanes));
-    rayon::join(|| share_out(left, grain, lanes, stretch), || share_out(right, grain, lanes, stretch));
 }

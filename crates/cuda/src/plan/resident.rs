@@ -135,7 +135,12 @@ impl ResidentPlan {
         let small = crew <= 8 && !(in_registers && order * scalar_bytes(scalar) <= 16);
         let single = small || in_registers && crew == WARP && !(inverts && order == WARP);
         let block = if single { WARP } else { 2 * WARP };
-        let teams = if rows > 1 { (WARP / crew).max(1) } else { (block / crew).max(1) };
+        let teams = match rows {
+            1 => (block / crew).max(1),
+            // An inverse by one warp alone.
+            2.. if inverts && !in_registers && crew == WARP => 4,
+            _ => (WARP / crew).max(1),
+        };
         let mut plan = Self {
             panel,
             threads,

@@ -29,7 +29,8 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
-/// (batches of 4 000).
+/// (batches of 4 000); and by the tuner, which tries every order: LU of doubles from 17 to 64, inverses of f32 from 37 to 64
+/// (`benches/record/nvidia-h200/2026-11-22/tune-*`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
@@ -51,6 +52,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(32, 32, 1, 0, 128),
         tuned(36, 36, 2, 0, 168),
         tuned(48, 8, 2, 0, 128),
+        tuned(56, 8, 2, 1, 96),
         tuned(64, 8, 2, 1, 128),
         tuned(96, 8, 3, 2, 128),
         tuned(128, 8, 4, 3, 128),
@@ -58,11 +60,11 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F64: &[Tuned] = &[
         tuned(4, 4, 1, 0, 64),
         tuned(16, 16, 1, 0, 80),
-        tuned(20, 20, 1, 0, 96),
+        tuned(24, 24, 1, 0, 96),
         tuned(32, 32, 1, 0, 128),
-        tuned(36, 36, 2, 0, 168),
-        tensor(40, 8, 2, 0, 168),
-        tensor(48, 8, 2, 1, 128),
+        tuned(36, 36, 2, 0, 255),
+        tuned(40, 8, 2, 0, 168),
+        tensor(56, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
         window(48, tensor(96, 8, 1, 1, 255)),
