@@ -320,7 +320,7 @@ mutants! {
     // On chip.
     helpers_go_on_before_the_panel_is_there {
         file: "lookahead.cuh", from: "if (HELPERS > 0 || first == 0) crew_sync();", to: "if (first == 0) crew_sync();",
-        plan: "resident:helpers=1", shown: Check("race"),
+        plan: "resident:helpers=1,tensor=1", shown: Check("race"),
     }
     columns_are_updated_before_their_rows_of_u_are_solved {
         file: "lookahead.cuh", from: "solve_column(a, exchange, first, c + lane);\n        Lanes::sync();",
