@@ -42,7 +42,7 @@ pub struct CpuOptions {
 }
 
 impl CpuOptions {
-    /// Works with so many threads, instead of one for each core. One thread is the caller's own.
+    /// Works with so many threads, instead of one for each core. The caller's own is one of them.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
