@@ -107,4 +107,10 @@ mod tests {
         }
         assert_eq!(factors(&[&[f64::NAN, 0.0], &[0.0, 0.0]]).2, Outcome::NotFinite, "outranks singular");
     }
+
+    #[test]
+    fn factors_that_overflow_are_not_finite() {
+        let (lu, _, outcome) = factors::<f64>(&[&[1.0, f64::MAX], &[-1.0, f64::MAX]]);
+        assert_eq!((lu[1][1], outcome), (f64::INFINITY, Outcome::NotFinite));
+    }
 }
