@@ -46,6 +46,16 @@ impl Runs {
 /// Where each lane's matrix begins.
 pub(super) type Starts<P> = [P; MOST_LANES];
 
+/// The same of matrices to read, as real numbers.
+#[inline(always)]
+pub(super) fn starts_of<T: Scalar, R>(from: &[MatrixRef<'_, T>]) -> Starts<*const R> {
+    let mut starts = [std::ptr::null(); MOST_LANES];
+    for (start, from) in starts.iter_mut().zip(from) {
+        *start = from.as_ptr().cast();
+    }
+    starts
+}
+
 /// Whether the matrices are neighbours, element by element, one a lane.
 fn is_interleaved<T: Scalar>(from: &[MatrixRef<'_, T>]) -> bool {
     from.iter().enumerate().all(|(lane, a)| a.as_ptr() == from[0].as_ptr().wrapping_add(lane))
@@ -67,10 +77,7 @@ impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
         let to = L::from_numbers_mut(to);
         let Some(first) = from.first() else { return };
         if let Some(runs) = Runs::of(first) {
-            let mut starts = [std::ptr::null(); MOST_LANES];
-            for (start, from) in starts.iter_mut().zip(from) {
-                *start = from.as_ptr().cast();
-            }
+            let starts = starts_of(from);
             for run in 0..runs.count {
                 pack_run::<L>(&starts, &runs, run, L::as_vectors_mut(to));
             }

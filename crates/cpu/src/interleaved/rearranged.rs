@@ -1,4 +1,4 @@
-//! Factorisation of matrices that are taken over panel by panel, when its turn comes, each with its rows as the exchanges so far have them.
+//! Factorisation of matrices that are taken over panel by panel, each when its turn comes, with its rows as the exchanges so far have them.
 //!
 //! In a group, an exchange is a small move for each lane. In a matrix of its own, rows of a column are rearranged by looking them up in registers, all
 //! exchanges at once.
@@ -9,7 +9,7 @@ use batchla_core::{MatrixRef, Scalar};
 
 use super::getrf::{self, Getrf};
 use super::leading_dimension;
-use super::pack::{Pack, Starts};
+use super::pack::{Pack, Starts, starts_of};
 use crate::simd::{Lanes, MOST_LANES, TABLE, Vector, Work};
 
 /// Takes matrices over and factors them.
@@ -34,10 +34,7 @@ impl<T: Scalar> Work<T> for PackGetrf<'_, '_, T> {
             Pack { from, to: a }.run::<L>();
             return Getrf { a, order, exchanges }.run::<L>();
         }
-        let (mut starts, stride) = ([std::ptr::null(); MOST_LANES], from[0].col_stride() * L::PARTS);
-        for (start, from) in starts.iter_mut().zip(from) {
-            *start = from.as_ptr().cast();
-        }
+        let (starts, stride) = (starts_of(from), from[0].col_stride() * L::PARTS);
         let (a, mut zero_pivots) = (L::from_numbers_mut(a), L::count(order));
         let mut places = [IN_PLACE; MOST_LANES];
         let mut columns = [[L::Vector::splat(num_traits::zero()); MOST_LANES]; TABLE];
@@ -106,7 +103,8 @@ fn take_over<L: Lanes>(
     let zero = L::Vector::splat(num_traits::zero());
     let (len, ld) = (order * L::PARTS, leading_dimension(order) * L::PARTS);
     let vectors = len.div_ceil(L::COUNT);
-    for j in panel.clone() {
+    let first = panel.start == 0;
+    for j in panel {
         for lane in 0..L::COUNT {
             let from = starts[lane].wrapping_add(j * stride);
             let mut table = [zero; TABLE];
@@ -120,7 +118,7 @@ fn take_over<L: Lanes>(
             }
             for at in 0..vectors {
                 let own = &places[lane][at * L::COUNT..(at + 1) * L::COUNT];
-                columns[at][lane] = if panel.start == 0 { table[at] } else { L::Vector::look_up(&table, vectors, own) };
+                columns[at][lane] = if first { table[at] } else { L::Vector::look_up(&table, vectors, own) };
             }
         }
         for (at, to) in to[j * ld..j * ld + len].chunks_mut(L::COUNT).enumerate() {
