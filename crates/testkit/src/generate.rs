@@ -296,6 +296,8 @@ fn from_fn<W>(n: usize, mut element: impl FnMut(usize, usize) -> W) -> Vec<W> {
 }
 
 #[cfg(test)]
+mod fingerprints;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 pub(crate) mod textbook;

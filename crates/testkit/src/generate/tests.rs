@@ -59,6 +59,36 @@ fn what_is_expected_is_what_the_textbook_finds() {
 }
 
 #[test]
+fn what_is_called_regular_ends_where_the_limit_or_the_range_does() {
+    let regular =
+        |expected: Expected| (expected.factors, expected.inverse) == (Some(Outcome::Regular), Some(Outcome::Regular));
+    let unknown = |expected: Expected| (expected.factors, expected.inverse) == (None, None);
+    // kappa n LIMIT u = 0.33 and 3.3; 0.18 and 1.8.
+    assert!(regular(Generator::Condition(1e13).expected::<f64>(10, 0, 0)));
+    assert!(unknown(Generator::Condition(1e14).expected::<f64>(10, 0, 0)));
+    assert!(regular(Generator::Condition(1e4).expected::<f32>(10, 0, 0)));
+    assert!(unknown(Generator::Condition(1e5).expected::<f32>(10, 0, 0)));
+    // 2^(0.55 n) and 2^(0.75 128).
+    let kahan = |n| Generator::Kahan.expected::<f32>(n, 0, 0);
+    assert!(regular(kahan(174)) && kahan(175).factors == Some(Outcome::Regular) && kahan(175).inverse.is_none());
+    for fraction in [0.75, -0.75] {
+        for generator in
+            [Generator::Scaled(fraction), Generator::GradedRows(fraction), Generator::GradedColumns(fraction)]
+        {
+            assert!(regular(generator.expected::<f64>(5, 0, 0)), "{generator}");
+        }
+        assert!(unknown(Generator::Scaled(1.02 * fraction).expected::<f64>(5, 0, 0)), "{fraction}");
+    }
+    let zero = |place: Place| Generator::ZeroColumn(place).expected::<f64>(9, 0, 0).factors;
+    for (place, column) in
+        [(Place::First, 0), (Place::Middle, 4), (Place::Last, 8), (Place::At(3), 3), (Place::At(20), 8)]
+    {
+        assert_eq!((zero(place), place.column(9)), (Some(Outcome::Singular { column }), column), "{place:?}");
+    }
+    assert!(Generator::Wilkinson.grows() && !Generator::Kahan.grows());
+}
+
+#[test]
 fn large_orders_are_as_expected_too() {
     fn check<T: Scalar>() {
         for generator in Generator::ALL.into_iter().filter(|g| g.exact() || *g == Generator::Wilkinson) {
