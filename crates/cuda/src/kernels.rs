@@ -75,6 +75,16 @@ pub(crate) const GETRF_RESIDENT: KernelSource =
 /// `A⁻¹` from `A`, each matrix on chip.
 pub(crate) const GETRF_GETRI: KernelSource =
     resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");
+macro_rules! thread {
+    ($name:literal) => {
+        source!($name, "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "det.cuh", "thread.cuh")
+    };
+}
+
+/// `A = P L U`, a matrix a thread.
+pub(crate) const GETRF_THREAD: KernelSource = thread!("getrf_thread.cu");
+/// `A⁻¹` from `A`, a matrix a thread.
+pub(crate) const GETRF_GETRI_THREAD: KernelSource = thread!("getrf_getri_thread.cu");
 /// `A X = B`, each matrix one panel.
 pub(crate) const GESV: KernelSource = resident!("gesv.cu", "search.cuh", "getf2.cuh", "lookahead.cuh");
 /// `A⁻¹` from factors, a block column on chip: `getri_resident`.

@@ -3,6 +3,7 @@
 use batchla_core::BatchLayout;
 
 use crate::driver::{DevicePointer, KernelArgument};
+use crate::plan::leading;
 
 /// `Operand` of `operand.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +40,10 @@ impl Operand {
         Self { lanes: 1, group: 0, ..self }
     }
 
-    /// Dense column-major matrices.
+    /// Matrices as they lie in the workspace, column-major.
     pub(crate) fn columns(data: DevicePointer, order: usize) -> Self {
-        let order = order.max(1) as u64;
-        Self { data, lanes: 1, group: order * order, row: 1, col: order }
+        let leading = leading(order);
+        Self { data, lanes: 1, group: (order * leading) as u64, row: 1, col: leading as u64 }
     }
 }
 

@@ -53,7 +53,9 @@ const F64: Mutant = Mutant {
 
 /// A matrix that goes from memory to registers and back.
 const IN_REGISTERS: &str = "resident:panel=16,exact=1";
-/// The same, solved with a right-hand side a lane, and with a row a lane.
+/// One that a thread has for its own.
+const BY_THREAD: &str = "resident:rows=8,panel=8,exact=1";
+/// One in registers, solved with a right-hand side a lane, and with a row a lane.
 const A_SIDE_A_LANE: &str = "resident:panel=16,exact=1,solve-columns=0";
 const A_ROW_A_LANE: &str = "resident:panel=16,exact=1,solve-columns=4";
 /// Solutions with the triangles where they lie, and by bands of rows.
@@ -289,6 +291,27 @@ mutants! {
     the_last_column_of_a_panel_takes_no_part {
         file: "resident.cuh", from: "IN_REGISTERS ? ORDER : NB;", to: "IN_REGISTERS ? ORDER - 1 : NB;", order: 7, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
     }
+    // A matrix a thread.
+    matrices_are_put_before_all_have_come_to_their_place {
+        file: "thread.cuh", from: "__device__ void put(T* to, int matrices, int lane) {\n        Warp::sync();", to: "__device__ void put(T* to, int matrices, int lane) {",
+        order: 3, plan: BY_THREAD, step: Step::All, shown: Check("race"),
+    }
+    a_warp_puts_matrices_that_it_has_not {
+        file: "thread.cuh", from: "if (i < matrices * PIECES) reinterpret_cast", to: "reinterpret_cast", order: 2, plan: BY_THREAD, shown: Check("out of bounds"),
+    }
+    of_equal_pivots_a_thread_takes_the_last {
+        file: "thread.cuh", from: "(below > lower)", to: "(below >= lower)", order: 6, plan: BY_THREAD, shown: Results,
+    }
+    a_thread_forgets_where_rows_have_come_from {
+        file: "thread.cuh", from: "            exchange_if(chosen, origin[k], origin[i]);\n", to: "", order: 4, plan: BY_THREAD, step: Step::All, shown: Results,
+    }
+    a_thread_divides_by_tiny_pivots_through_their_reciprocals {
+        file: "thread.cuh", from: "if (by.safe()) {", to: "if (!is_zero(by.value)) {", scalar: ScalarKind::C32, order: 3, plan: BY_THREAD, shown: Results,
+    }
+    phases_of_a_determinant_are_paired_otherwise {
+        file: "det.cuh", from: "sign[paired ? k + distance : 0]", to: "sign[paired ? k + 1 : 0]", scalar: ScalarKind::C64, order: 4, plan: BY_THREAD, step: Step::All, shown: Results,
+    }
+
     right_hand_sides_keep_their_order {
         file: "gesv.cu", from: "*b.at(shared.distance[min(i, n - 1)], column + c)", to: "*b.at(i, column + c)", order: 7, plan: A_ROW_A_LANE,
         step: Step::System, shown: Results,
@@ -382,7 +405,7 @@ mutants! {
         plan: "resident:inverse-window=8,tensor=0", step: Step::All, shown: Results,
     }
     rows_beyond_the_matrix_are_no_zeros {
-        file: "getri_resident.cu", from: "for (int i = order; i < rows; ++i)", to: "for (int i = order; i < order; ++i)", order: 41,
+        file: "getri_resident.cu", from: "for (int i = n; i < rows; ++i)", to: "for (int i = order; i < order; ++i)", order: 41,
         plan: "resident:inverse-window=16", step: Step::All, shown: Check("uninitialised memory"),
     }
     a_window_is_read_before_all_of_it_is_there {
@@ -398,7 +421,7 @@ mutants! {
         shown: Check("race"),
     }
     columns_of_the_inverse_keep_their_order {
-        file: "getri_resident.cu", from: "rows == nullptr ? k : rows[b * order + k]", to: "k", plan: "resident:inverse-window=8", step: Step::All,
+        file: "getri_resident.cu", from: "rows == nullptr ? k : rows[b * n + k]", to: "k", plan: "resident:inverse-window=8", step: Step::All,
         shown: Results,
     }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {

@@ -16,7 +16,7 @@ use machine::open;
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
 const NUMBERED: [&str; 10] = [
     "resident:panel=4,helpers=2",
-    "resident:panel=8,exact=1",
+    "resident:panel=8,rows=7,exact=1",
     "resident:panel=4,window=16,helpers=1",
     "resident:panel=8,window=16,exact=1",
     "resident:panel=4,inverse-window=8,inverse-threads=32,exact=1",
@@ -240,6 +240,16 @@ fn one_panel_in_registers_gives_the_same_bits() {
             &["resident:exact=1", "resident:rows=2,exact=1"],
         );
     }
+}
+
+#[test]
+fn a_matrix_a_thread_gives_the_same_bits() {
+    for scalar in ScalarKind::ALL {
+        for order in 1..=4 {
+            what_stays_on_chip_gives_the_same_bits(scalar, order, "sm_90", &["resident:exact=1"]);
+        }
+    }
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 7, "sm_70", &["resident:rows=7,panel=8,exact=1"]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `X = U⁻¹ L⁻¹ P⁻¹` of one matrix, in the place of the factors: `U` is inverted, then `X L = U⁻¹` solved from the last columns on.
 
+use std::array;
+
 use batchla_core::Scalar;
 
 use super::COLUMNS;
@@ -47,15 +49,22 @@ fn invert<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], ld: usize, n: usiz
         // Above the diagonal's vectors: several columns at a time, those that begin at whole vectors.
         let mut first = j;
         while end - first >= C {
-            for i in 0..j / L::COUNT {
-                invert_vector::<L, C>(a, ld, i, first);
+            let (above, mut i) = (j / L::COUNT, 0);
+            // Two at a time, but for long vectors: where their diagonals are, half of the products are for nothing.
+            while above - i >= 2 && L::PARTS == 1 && L::COUNT <= 8 {
+                invert_vectors::<L, 2, C>(a, ld, i, first);
+                i += 2;
+            }
+            while i < above {
+                invert_vectors::<L, 1, C>(a, ld, i, first);
+                i += 1;
             }
             finish_columns::<L>(a, ld, j, first, first + C);
             first += C;
         }
         for column in first..end {
             for i in 0..j / L::COUNT {
-                invert_vector::<L, 1>(a, ld, i, column);
+                invert_vectors::<L, 1, 1>(a, ld, i, column);
             }
             finish_columns::<L>(a, ld, j, column, column + 1);
         }
@@ -69,28 +78,38 @@ fn invert<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], ld: usize, n: usiz
     }
 }
 
-/// Vector `i`, which is above their diagonal, of `C` columns of `U⁻¹` from `j` on: minus the sum of the columns before, weighted by `U`'s, times the
-/// reciprocal of its diagonal.
+/// Vectors `i..i + R`, which are above their diagonal, of `C` columns of `U⁻¹` from `j` on: minus the sum of the columns before, weighted by `U`'s, times
+/// the reciprocal of its diagonal.
 #[inline(always)]
-fn invert_vector<L: Lanes, const C: usize>(a: &mut [L], ld: usize, i: usize, j: usize) {
+fn invert_vectors<L: Lanes, const R: usize, const C: usize>(a: &mut [L], ld: usize, i: usize, j: usize) {
     let (x, own) = a.split_at_mut(j * ld);
-    let mut sum = [[L::zero(); 1]; C];
-    for k in i * L::COUNT..(i + 1) * L::COUNT {
-        // Below the diagonal, `L` is still there.
-        let upto = lanes_before::<L>(k % L::COUNT + 1);
-        for c in 0..C {
-            let next = sum[c][0].minus_product(x[k * ld + i], spread(&own[c * ld..], k));
-            sum[c][0] = L::select(upto, next, sum[c][0]);
+    let mut sum = [[L::zero(); R]; C];
+    // Where their own diagonals are.
+    for k in i * L::COUNT..(i + R) * L::COUNT {
+        let weights: [L; C] = array::from_fn(|c| spread(&own[c * ld..], k));
+        for r in 0..R {
+            // Below the diagonal, `L` is still there.
+            let upto = lanes_before::<L>((k + 1).saturating_sub((i + r) * L::COUNT).min(L::COUNT));
+            for c in 0..C {
+                let next = sum[c][r].minus_product(x[k * ld + i + r], weights[c]);
+                sum[c][r] = L::select(upto, next, sum[c][r]);
+            }
         }
     }
     let factors = Factors { a: x, b: None, row: 0, ld };
-    subtract::<L, 1, C, false>(&mut sum, own, factors, ((i + 1) * L::COUNT, j), i, 0);
+    subtract::<L, R, C, false>(&mut sum, own, factors, ((i + R) * L::COUNT, j), i, 0);
     for c in 0..C {
         let column = &own[c * ld..];
+        let inverse = L::splat(reciprocal(number(column, j + c)));
         for k in 0..c {
-            sum[c][0] = sum[c][0].minus_product(sum[k][0], spread(column, j + k));
+            let weight = spread(column, j + k);
+            for r in 0..R {
+                sum[c][r] = sum[c][r].minus_product(sum[k][r], weight);
+            }
         }
-        sum[c][0] = sum[c][0].times(L::splat(reciprocal(number(column, j + c))));
+        for r in 0..R {
+            sum[c][r] = sum[c][r].times(inverse);
+        }
     }
     store(own, ld, i, 0, sum);
 }

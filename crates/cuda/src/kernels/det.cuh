@@ -24,7 +24,31 @@ __device__ inline Complex<R> of_modulus_one(Complex<R> x, R modulus) {
     return {x.re / modulus, x.im / modulus};
 }
 
-// By one warp: the parts of the sign, then the logarithm. Phases are brought back to modulus one after each product. `diagonal(k)` is that of U,
+__device__ inline Scalar phase(Scalar u, Real size, bool exchanged) {
+    const Scalar phase = of_modulus_one(u, size);
+    return exchanged ? negative(phase) : phase;
+}
+// A product of phases, brought back to modulus one.
+__device__ inline Scalar turned(Scalar sign, Scalar by) {
+    sign = times(sign, by);
+    return of_modulus_one(sign, modulus(sign));
+}
+
+// Of a matrix that failed, what its outcome says.
+__device__ inline void store_determinant(Scalar sign, Real log_abs, u32 word, Real* result) {
+    if (word == NOT_FINITE) {
+        sign = not_a_number<Scalar>();
+        log_abs = Range<Real>::nan();
+    } else if (word != 0) {
+        sign = zero<Scalar>();
+        log_abs = -Range<Real>::infinity();
+    }
+    constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
+    store_parts(result, sign);
+    result[PARTS] = log_abs;
+}
+
+// By one warp: the parts of the sign, then the logarithm. `diagonal(k)` is that of U,
 // `exchanged(k)` whether row k was exchanged; nothing is read of a matrix that failed. `result` may be null.
 template <class Diagonal, class Exchanged>
 __device__ void tell_determinant(Diagonal diagonal, Exchanged exchanged, u32 word, Real* result, int order, int lane) {
@@ -33,26 +57,30 @@ __device__ void tell_determinant(Diagonal diagonal, Exchanged exchanged, u32 wor
     for (int k = lane; word == 0 && k < order; k += WARP) {
         const Scalar u = diagonal(k);
         const Real size = modulus(u);
-        const Scalar phase = of_modulus_one(u, size);
-        sign = times(sign, exchanged(k) ? negative(phase) : phase);
-        sign = of_modulus_one(sign, modulus(sign));
+        sign = turned(sign, phase(u, size, exchanged(k)));
         log_abs += logarithm(size);
     }
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        sign = times(sign, Warp::exchange(sign, distance));
-        sign = of_modulus_one(sign, modulus(sign));
-    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) sign = turned(sign, Warp::exchange(sign, distance));
     log_abs = Warp::sum(log_abs);
-    if (word == NOT_FINITE) {
-        sign = not_a_number<Scalar>();
-        log_abs = Range<Real>::nan();
-    } else if (word != 0) {
-        sign = zero<Scalar>();
-        log_abs = -Range<Real>::infinity();
+    if (lane == 0 && result != nullptr) store_determinant(sign, log_abs, word, result);
+}
+
+// The same by one thread, of order `N`: products and sums are paired as the lanes of a warp pair them.
+template <int N, class Diagonal, class Exchanged>
+__device__ inline void tell_own_determinant(Diagonal diagonal, Exchanged exchanged, u32 word, Real* result) {
+    Scalar sign[N];
+    Real log_abs[N];
+    UNROLL for (int k = 0; k < N; ++k) {
+        const Scalar u = diagonal(k);
+        const Real size = modulus(u);
+        sign[k] = turned(one<Scalar>(), phase(u, size, exchanged(k)));
+        log_abs[k] = logarithm(size);
     }
-    if (lane == 0 && result != nullptr) {
-        constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
-        store_parts(result, sign);
-        result[PARTS] = log_abs;
-    }
+    UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2)
+        UNROLL for (int k = 0; k < N && k < distance; ++k) {
+            const bool paired = k + distance < N;
+            sign[k] = turned(sign[k], paired ? sign[paired ? k + distance : 0] : one<Scalar>());
+            if (paired) log_abs[k] += log_abs[paired ? k + distance : 0];
+        }
+    store_determinant(sign[0], log_abs[0], word, result);
 }

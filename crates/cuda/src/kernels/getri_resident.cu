@@ -3,6 +3,7 @@
 #include "rows.cuh"
 
 static_assert(WINDOW == NB, "a window is a block column");
+static_assert(ORDER % 8 == 0, "a class of orders, by how far columns are apart in the workspace");
 
 // Shared memory: a block column; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
 struct InverseChip {
@@ -12,10 +13,10 @@ struct InverseChip {
     u64* place;
 
     // Columns have room for whole steps of products, with zeros beyond the matrix.
-    __device__ InverseChip(unsigned char* memory, int order, int tid) {
+    __device__ InverseChip(unsigned char* memory, int n, int order, int tid) {
         const int rows = (order + 7) / 8 * 8;
         columns = {reinterpret_cast<Scalar*>(memory), Resident::stride_of(rows)};
-        for (int i = order; i < rows; ++i)
+        for (int i = n; i < rows; ++i)
             for (int c = tid; c < NB; c += CREW) *columns.at(i, c) = zero<Scalar>();
         corner = reinterpret_cast<Scalar(*)[LINE]>(columns.at(0, NB));
         reciprocal = corner[NB];
@@ -27,6 +28,7 @@ struct InverseChip {
 
 // The columns of X as the result has them.
 struct Solved {
+    static constexpr bool PADDED = false;
     Output result;
     const u64* place;
 
@@ -35,28 +37,28 @@ struct Solved {
 };
 
 // U^-1, block columns from the left to the right. `inverse` may lie where `lu` does.
-__device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int order, int tid) {
+__device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int n, int order, int tid) {
     const auto fetch = [&](int first) {
-        const int last = min(first + NB, order);
+        const int last = min(first + NB, n);
         fetch_columns(chip.columns_from(first), lu, first, last, last, opaque(tid));
     };
     fetch(0);
 #pragma unroll 1
-    for (int first = 0; first < order; first += NB) {
-        const int last = min(first + NB, order);
+    for (int first = 0; first < n; first += NB) {
+        const int last = min(first + NB, n);
         const Resident a = chip.columns_from(first);
-        Rows<Resident> rows(a, inverse, first, order, order, tid);
+        Rows<Resident> rows(a, inverse, first, n, order, tid);
         rows.subtract_left([&] {
             wait_copies<0>();
             crew_sync();
             rows.copy_corner(chip.corner);
             for (int k = first + tid; k < last; k += CREW) chip.reciprocal[k - first] = reciprocal(*a.at(k, k));
         });
-        if (last < order) fetch(last);
+        if (last < n) fetch(last);
         if (tid / LANES * LANES < last) {
             rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
-                if (j < order && i <= j) *inverse.at(i, j) = x;
+                if (j < n && i <= j) *inverse.at(i, j) = x;
             });
         }
         Lanes::sync();
@@ -64,19 +66,19 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
 }
 
 // X for X L = `inverse`, block columns from the right to the left. Returns whether an element is not finite.
-__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, Solved x, int order, int tid) {
+__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, Solved x, int n, int tid) {
     const auto fetch = [&](int first) {
         const Resident a = chip.columns_from(first);
         Input below = lu;
         below.origin = lu.at(first, 0);
-        fetch_columns({a.at(first, 0), a.stride}, below, first, min(first + NB, order), order - first, opaque(tid));
+        fetch_columns({a.at(first, 0), a.stride}, below, first, min(first + NB, n), n - first, opaque(tid));
     };
     Real trace = 0;  // as long as all is finite
-    const int last = (order - 1) / NB * NB;
+    const int last = (n - 1) / NB * NB;
     fetch(last);
 #pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
-        Rows<Solved> rows(chip.columns_from(first), x, first, order, order, tid);
+        Rows<Solved> rows(chip.columns_from(first), x, first, n, n, tid);
         rows.subtract_right(inverse, [&] {
             wait_copies<0>();
             crew_sync();
@@ -86,7 +88,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         if (first > 0) fetch(first - NB);
         rows.solve_lower(chip.corner);
         rows.for_each([&](Scalar& e, int i, int j) {
-            if (i >= order || j >= order) return;
+            if (i >= n || j >= n) return;
             trace = traced(trace, e);
             *x.at(i, j) = e;
         });
@@ -95,27 +97,27 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
     return !(trace == 0);
 }
 
-// `w`: where U^-1 lies meanwhile, column after column, which may be where the factors do. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
+// `w`: where U^-1 lies meanwhile, column-major, which may be where the factors do. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
 // then `w` and `x` may be one. Fills the inverse of a failed matrix with NaN.
 extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
-    getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int n) {
+    getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int given) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const int order = ORDER > 0 ? ORDER : n, tid = crew_thread();
-    const InverseChip chip(memory, order, tid);
+    const int n = EXACT > 0 ? EXACT : given, order = ORDER > 0 ? ORDER : n, tid = crew_thread();
+    const InverseChip chip(memory, n, order, tid);
     for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
         const Output result(x, b);
         u32 failed = status[b];
         if (failed == 0) {
-            const Resident inverse = {w.matrix(b), order};
-            for (int k = tid; k < order; k += CREW) chip.place[k] = u64(rows == nullptr ? k : rows[b * order + k]) * result.col;
-            invert_upper(chip, Input(lu, b), inverse, order, tid);
+            const Resident inverse = {w.matrix(b), ORDER > 0 ? ORDER : int(w.col)};
+            for (int k = tid; k < n; k += CREW) chip.place[k] = u64(rows == nullptr ? k : rows[b * n + k]) * result.col;
+            invert_upper(chip, Input(lu, b), inverse, n, order, tid);
             crew_sync();
-            const bool bad = solve_lower(chip, Input(lu, b), inverse, {result, chip.place}, order, tid);
+            const bool bad = solve_lower(chip, Input(lu, b), inverse, {result, chip.place}, n, tid);
             if (crew_any(bad)) failed = NOT_FINITE;
             if (tid == 0 && failed != 0) status[b] = failed;
         }
-        for (int i = tid; failed != 0 && i < order; i += CREW)
-            for (int j = 0; j < order; ++j) *result.at(i, j) = not_a_number<Scalar>();
+        for (int i = tid; failed != 0 && i < n; i += CREW)
+            for (int j = 0; j < n; ++j) *result.at(i, j) = not_a_number<Scalar>();
         crew_sync();
     }
 }

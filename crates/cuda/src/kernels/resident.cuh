@@ -47,6 +47,7 @@ __device__ inline R traced(R trace, Complex<R> x) {
 
 // What is known of the order when compiled: all where there is one panel; how many panels where there are more; 0: nothing.
 constexpr int ORDER = BATCHLA_ORDER;
+constexpr int EXACT = BATCHLA_EXACT;  // the order itself, where a class of orders has a kernel for this one alone
 // One panel goes from memory to registers and back; then nothing is beyond the matrix but what fills a pack.
 constexpr bool IN_REGISTERS = ORDER > 0 && ORDER <= NB && HELPERS == 0;
 constexpr int WIDTH = IN_REGISTERS ? ORDER : NB;  // columns of a panel that take part
@@ -62,6 +63,7 @@ __device__ constexpr u32 stagger(u32 bytes, u32 own) { return LANES == WARP ? 0 
 // matrix instructions prevail, columns are apart as suits these.
 constexpr bool SPREAD = BATCHLA_TENSOR && Pack::LENGTH == 2 && WINDOW > 0;
 struct Resident {
+    static constexpr bool PADDED = true;  // rows beyond the matrix can be read, up to the last of a class of orders
     Scalar* origin;
     int stride;
 
@@ -120,10 +122,10 @@ struct alignas(16) Staggered : T {
     unsigned char apart[16 + stagger(sizeof(T) + 16, 16)];
 };
 
-// Begins to copy columns `from` .. `end` of a matrix, by packs where they are whole, or else by elements, neighbours in memory by neighbouring threads.
+// Begins to copy columns `from` .. `end` of a matrix, by packs where these begin where a pack does, or else by elements, neighbours in memory by neighbouring threads.
 __device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_IN;
-    const bool whole = OWN && n % Pack::LENGTH == 0 && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
+    const bool whole = OWN && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
     if (whole) {
         // Where columns are short, some side by side.
         constexpr int DEEP = ORDER == 0 || ORDER > CREW / 2 * Pack::LENGTH ? CREW : ORDER > CREW / 4 * Pack::LENGTH ? CREW / 2 : CREW / 4;
@@ -134,9 +136,16 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
             if (i >= n) continue;
             const Scalar* source = a.at(i, column);
             Scalar* target = to.at(i, column);
+            const int rest = min(n - i, Pack::LENGTH);
+            if (rest == Pack::LENGTH) {
 #pragma unroll 4
-            for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
-                copy_async(reinterpret_cast<Pack*>(target), reinterpret_cast<const Pack*>(source));
+                for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
+                    copy_async(reinterpret_cast<Pack*>(target), reinterpret_cast<const Pack*>(source));
+            } else {
+#pragma unroll 1
+                for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
+                    for (int s = 0; s < rest; ++s) copy_async(target + s, source + s);
+            }
         }
     } else {
         const int begin = OWN ? 0 : from, owned = OWN ? n : end, lines = OWN ? end - from : n;

@@ -79,7 +79,7 @@ struct Rows {
     template <bool Upwards, class M, class F>
     __device__ void by_tiles(const M& from, F ready) {
         typedef Tile<4, NB / STEP, Left> Part;
-        constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0;  // no tile has rows beyond the matrix
+        constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0 && (Left::PADDED || EXACT == ORDER);  // no tile has rows beyond the matrix
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
         Real kept[OWN_ROWS][COUNT];
         const int top = tid / LANES * LANES, lane = tid % LANES;
@@ -92,7 +92,7 @@ struct Rows {
             if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
             if (r == 0) ready();
             if (STREAMED && there) {
-                if (WHOLE || tile.i + 32 <= n) {
+                if (WHOLE || tile.i + 32 <= order) {
                     tile.template subtract_stream<Upwards, Upwards, true>(ahead, begin, end);
                 } else {
                     tile.template subtract_stream<Upwards, Upwards, false>(ahead, begin, end);

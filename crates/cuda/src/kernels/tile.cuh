@@ -147,7 +147,7 @@ struct Tile {
     static __device__ int k_of(int step, int begin, int end) {
         return begin + (Upwards ? step : (end - begin - 1) / STEP - step) * STEP;
     }
-    static constexpr bool RAGGED = ORDER == 0 || ORDER % STEP != 0;
+    static constexpr bool RAGGED = EXACT == 0 || EXACT % STEP != 0;
 };
 
 // Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`, its columns taken upwards or downwards. About `Wide`

@@ -30,8 +30,15 @@ impl ResidentPlan {
         self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
     }
 
-    /// What does not: `Staggered<Shared>` of `lookahead.cuh`.
+    /// What does not: `Staggered<Shared>` of `lookahead.cuh`, or the passages of `thread.cu`.
     pub(super) fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
+        if self.by_thread() {
+            let (order, pack) = (self.rows, 16 / scalar_bytes(scalar));
+            let length = if (order * order).is_multiple_of(pack) { pack } else { 1 };
+            let elements = ((order * order / length) | 1) * length * scalar_bytes(scalar);
+            let places = if self.inverts { 0 } else { (order | 1) * 4 };
+            return self.teams * (elements + places);
+        }
         let (exchanges, lines) = if self.in_registers { (1, 1) } else { (2, self.panel) };
         let exchanges = exchanges * (2 * self.panel * 4).next_multiple_of(16);
         let upper = lines * line_bytes(scalar, self.panel);

@@ -94,29 +94,36 @@ const fn tuned(order: usize, panel: usize, rows: usize, [ahead, stages]: [usize;
     Tuned { order, panel, rows, ahead, stages, registers }
 }
 
-/// Measured on an H200, 2026-11-21, at orders 16, 24, 40, 64, 96, 128, 190, 256 and 512 (c64 also at 320 to 448), batches of 10 000 (256: 4 000, 512: 1 000); between those, as
-/// their neighbours, and beyond them, to keep registers from spilling.
+/// Measured on an H200, 2026-11-21, at orders 16, 24, 40, 64, 96, 128, 190 and 256, batches of 10 000 (256: 4 000), and by the tuner, 2026-11-22, from 257 to 512
+/// (`benches/record/nvidia-h200/2026-11-22/tune-*-factorize-large`); between those, as their neighbours, and beyond them, to keep registers from spilling.
 fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(16, 16, 1, [16, 0], 128),
         tuned(48, 8, 1, [4, 3], 64),
-        tuned(384, 16, 1, [4, 3], 80),
-        tuned(1024, 16, 2, [4, 3], 128),
+        tuned(256, 16, 1, [4, 3], 80),
+        tuned(352, 16, 1, [8, 3], 64),
+        tuned(384, 16, 1, [8, 3], 80),
+        tuned(1024, 16, 2, [8, 3], 128),
         tuned(2048, 8, 4, [4, 3], 128),
     ];
     const F64: &[Tuned] = &[
         tuned(16, 8, 1, [8, 0], 128),
         tuned(160, 8, 1, [4, 3], 80),
         tuned(224, 12, 1, [4, 3], 96),
-        tuned(384, 16, 1, [4, 3], 128),
-        tuned(1024, 12, 2, [2, 3], 128),
+        tuned(256, 16, 1, [4, 3], 128),
+        tuned(308, 12, 2, [4, 2], 128),
+        tuned(352, 16, 2, [4, 3], 168),
+        tuned(416, 16, 2, [2, 3], 128),
+        tuned(448, 12, 2, [2, 4], 128),
+        tuned(1024, 12, 2, [4, 2], 128),
         tuned(2048, 4, 4, [4, 2], 128),
     ];
     const C32: &[Tuned] = &[
         tuned(16, 8, 1, [8, 0], 128),
         tuned(160, 8, 1, [4, 3], 80),
         tuned(224, 12, 1, [4, 3], 96),
-        tuned(320, 16, 1, [4, 3], 128),
+        tuned(256, 16, 1, [4, 3], 128),
+        tuned(440, 12, 1, [4, 3], 80),
         tuned(640, 12, 1, [4, 3], 96),
         tuned(1024, 12, 2, [2, 3], 128),
         tuned(2048, 4, 4, [4, 2], 128),
@@ -125,9 +132,10 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
         tuned(16, 4, 1, [4, 0], 128),
         tuned(160, 8, 1, [4, 3], 128),
         tuned(224, 12, 1, [4, 3], 128),
-        tuned(288, 8, 1, [4, 3], 128),
+        tuned(256, 8, 1, [4, 3], 128),
         tuned(368, 12, 1, [4, 3], 128),
-        tuned(400, 8, 2, [2, 3], 168),
+        tuned(400, 12, 1, [2, 3], 168),
+        tuned(490, 12, 1, [4, 3], 128),
         tuned(512, 8, 1, [4, 3], 128),
         tuned(1024, 4, 2, [4, 2], 128),
         tuned(2048, 2, 4, [2, 2], 128),
@@ -145,6 +153,27 @@ const RECEIPT: Receipt = Receipt::new(
     "2026-11-21",
     "batchla bench plans left-looking:panel=… at orders 16 to 512; no record was kept",
 );
+/// Of orders above 256.
+fn large(scalar: ScalarKind) -> Receipt {
+    macro_rules! record {
+        ($scalar:literal) => {
+            concat!(
+                "batchla tune ",
+                $scalar,
+                " --op factorize --orders 257..512: benches/record/nvidia-h200/2026-11-22/tune-",
+                $scalar,
+                "-factorize-large/tune.csv"
+            )
+        };
+    }
+    let command = match scalar {
+        ScalarKind::F32 => record!("f32"),
+        ScalarKind::F64 => record!("f64"),
+        ScalarKind::C32 => record!("c32"),
+        ScalarKind::C64 => record!("c64"),
+    };
+    Receipt::new("NVIDIA H200", "2026-11-22", command)
+}
 
 /// Threads of a block of small matrices.
 const SMALL_BLOCK: usize = 128;
@@ -180,7 +209,8 @@ impl GetrfPlan {
         let &Tuned { order: last, panel, rows, ahead, stages, registers } =
             table(scalar).iter().find(|row| order <= row.order)?;
         let numbers = format!("panel={panel} rows={rows} ahead={ahead} stages={stages} registers={registers}");
-        Some(Numbers { row: format!("getrf, {scalar}, orders up to {last}: {numbers}"), receipt: RECEIPT })
+        let receipt = if last > 256 { large(scalar) } else { RECEIPT };
+        Some(Numbers { row: format!("getrf, {scalar}, orders up to {last}: {numbers}"), receipt })
     }
 
     /// One kernel's numbers: the table's, or those asked for, as far as the GPU has room.

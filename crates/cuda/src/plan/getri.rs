@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
 use super::chip::{column_stride, has_fast_doubles, line_bytes, tensor_step};
-use super::{Family, Request, WARP, resident_blocks, scalar_bytes};
+use super::{Family, Request, WARP, leading, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
 /// When solved block columns correct the others.
@@ -35,7 +35,9 @@ pub struct GetriPlan {
     pub resident: bool,
     /// Whether these products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
-    /// Whether that kernel is compiled for this order alone; otherwise one serves all.
+    /// The last order that that kernel is compiled for, with the seven before it: their columns are as far apart in the workspace. 0: all orders.
+    pub class: usize,
+    /// Whether it is for this order alone.
     pub exact: bool,
     /// Threads of a block, at most.
     pub threads: usize,
@@ -81,6 +83,7 @@ impl GetriPlan {
             block,
             resident: false,
             tensor: false,
+            class: 0,
             exact: false,
             threads,
             rows,
@@ -145,12 +148,15 @@ impl GetriPlan {
             return Err(format!("{threads} threads are no whole warps"));
         }
         let blocks = resident_blocks(threads, registers, limits);
+        // One order in eight has a kernel of its own.
+        let exact = usize::from(limits.exact_orders && order.is_multiple_of(8));
+        let exact = request.number_or("exact", 0..=1, exact)? == 1;
         let plan = Self {
             block,
             resident: true,
             tensor,
-            // One order in eight has a kernel of its own.
-            exact: request.number_or("exact", 0..=1, usize::from(limits.exact_orders && order.is_multiple_of(8)))? == 1,
+            class: if exact || limits.exact_orders { leading(order) } else { 0 },
+            exact,
             threads,
             rows: order.next_multiple_of(WARP).div_ceil(threads).max(1),
             blocks: request.number_or("inverse-blocks", 1..=32, blocks)?,
@@ -243,14 +249,15 @@ const WINDOW_RECEIPT: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:inverse-window=…,inverse-rows=…,inverse-blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
 );
 
-/// Columns of a window, rows and registers a thread. Measured on an H200, 2026-11-21, at orders 48 to 512, and by the tuner, 2026-11-22, up to 256; without matrix instructions, doubles are a guess.
+/// Columns of a window, rows and registers a thread. Measured on an H200, 2026-11-21, at orders 48 to 512, and 2026-11-22 by the tuner up to 256 and, f32 and f64, at 272 to 512
+/// (`benches/record/nvidia-h200/2026-11-22/choices-inverse-large.csv`); without matrix instructions, doubles are a guess.
 fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usize) {
     match (scalar, tensor, order) {
         (ScalarKind::F32, _, 0..=160) => (16, 1, 96),
         (ScalarKind::F32, _, 161..=192) => (32, 1, 168),
         (ScalarKind::F32, _, 193..=256) => (32, 1, 128),
         (ScalarKind::F32, _, 257..=384) => (32, 2, 168),
-        (ScalarKind::F32, _, _) => (32, 1, 128),
+        (ScalarKind::F32, _, _) => (24, 2, 128),
         (ScalarKind::F64, true, 0..=128) => (16, 1, 128),
         (ScalarKind::F64, true, 129..=160) => (24, 1, 128),
         (ScalarKind::F64, true, 193..=240) => (24, 1, 128),

@@ -258,6 +258,11 @@ pub(crate) fn scalar_bytes(scalar: ScalarKind) -> usize {
     }
 }
 
+/// Elements from a column of a matrix in the workspace to the next: each begins where a sector of memory does, whatever the type.
+pub(crate) fn leading(order: usize) -> usize {
+    order.max(1).next_multiple_of(8)
+}
+
 /// Shared memory that a block has without asking.
 const STATIC_SHARED_BYTES: usize = 48 << 10;
 

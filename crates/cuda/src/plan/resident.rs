@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{Numbers, Operation, Problem, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::table::{RECEIPT, SMALL, SMALL_INVERSE, Tuned, last, table, tuned};
+use super::table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, last, row, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -60,18 +60,19 @@ impl ResidentPlan {
     /// The row of the table that the plan of a problem is from; the last one beyond it.
     pub(super) fn row(&self, problem: &Problem) -> Option<Numbers> {
         let (scalar, order) = (problem.scalar(), problem.order());
-        let rows = table(scalar, self.inverts);
-        let &Tuned { order: last, panel, rows, helpers, registers, window, tensor } =
-            rows.iter().find(|row| order <= row.order).or(rows.last())?;
+        let Tuned { order: last, panel, rows, helpers, registers, window, tensor } =
+            row(scalar, self.inverts, self.solves.is_some(), order)?;
         let what = if self.inverts { "inverse" } else { "LU" };
         let tensor = u8::from(tensor);
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        let receipt = match (last <= 48, self.inverts) {
-            (false, _) => RECEIPT,
-            (true, false) => SMALL,
-            (true, true) => SMALL_INVERSE,
+        let receipt = match (last, self.inverts) {
+            (49.., _) => RECEIPT,
+            (_, false) if self.by_thread() => THREAD,
+            (_, true) if self.by_thread() => THREAD_INVERSE,
+            (_, false) => SMALL,
+            (_, true) => SMALL_INVERSE,
         };
         Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt })
     }
@@ -101,9 +102,8 @@ impl ResidentPlan {
 
     fn sized(request: &Request<'_>, problem: &Problem, limits: &Limits, inverts: bool) -> Result<Option<Self>, String> {
         let (scalar, order) = (problem.scalar(), problem.order());
-        let table = table(scalar, inverts);
-        let own = table.iter().find(|row| order <= row.order).or(table.last()).copied();
-        let own = own.unwrap_or(tuned(order, 8, 1, 0, 128));
+        let solves = solves(problem);
+        let own = row(scalar, inverts, solves, order).unwrap_or(tuned(order, 8, 1, 0, 128));
         let pack = 16 / scalar_bytes(scalar);
         let panel = request.number_or("panel", 2..=64, own.panel.min(order.next_multiple_of(pack)).max(pack).max(2))?;
         if !panel.is_multiple_of(pack) {
@@ -114,7 +114,8 @@ impl ResidentPlan {
         let in_registers = exact && helpers == 0 && (1..=panel).contains(&order);
         let on_chip = if in_registers { order } else { order_on_chip(order, panel) };
         let needed = on_chip.div_ceil(WARP);
-        let rows = request.number_or("rows", 1..=MOST_ORDER / WARP, own.rows.max(needed))?;
+        let own_rows = if own.by_thread() && !in_registers { 1 } else { own.rows };
+        let rows = request.number_or("rows", 1..=MOST_ORDER / WARP, own_rows.max(needed))?;
         if rows < needed || on_chip > MOST_ORDER {
             return Err(format!(
                 "{WARP} threads of {rows} rows cannot hold a panel of order {on_chip}: {needed} rows are needed, of at most {}",
@@ -122,6 +123,7 @@ impl ResidentPlan {
             ));
         }
         let threads = if helpers > 0 { WARP } else { on_chip.div_ceil(rows).next_power_of_two() };
+        let rows = if threads == 1 { on_chip } else { rows };
         let can = threads == WARP && tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor =
             request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
@@ -136,6 +138,7 @@ impl ResidentPlan {
         let single = small || in_registers && crew == WARP && !(inverts && order == WARP);
         let block = if single { WARP } else { 2 * WARP };
         let teams = match rows {
+            _ if threads == 1 => 2 * WARP,
             1 => (block / crew).max(1),
             // An inverse by one warp alone.
             2.. if inverts && !in_registers && crew == WARP => 4,
@@ -156,7 +159,7 @@ impl ResidentPlan {
             in_registers,
             dynamic_shared_bytes: 0,
         };
-        if in_registers && solves(problem) {
+        if solves && in_registers {
             let sides = problem.right_hand_sides();
             // Of many, each lane has one.
             let own = if 2 * sides >= threads { 0 } else { sides.clamp(1, pack).next_power_of_two() };
@@ -217,6 +220,11 @@ impl ResidentPlan {
         plan.blocks = request.number_or("blocks", 1..=32, by_registers)?;
         plan.dynamic_shared_bytes = plan.dynamic_bytes(scalar, order);
         Ok(Some(plan))
+    }
+
+    /// Whether a thread has a matrix of its own.
+    pub(crate) fn by_thread(&self) -> bool {
+        self.in_registers && self.threads == 1 && self.solves.is_none()
     }
 
     /// The kernel.

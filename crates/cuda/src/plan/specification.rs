@@ -89,6 +89,8 @@ fn resident_specification(
     (unit_in, unit_out): (bool, bool),
 ) -> Specification {
     let (source, entry) = match plan.entry() {
+        "getrf_getri" if plan.by_thread() => (kernels::GETRF_GETRI_THREAD, "getrf_getri"),
+        "getrf" if plan.by_thread() => (kernels::GETRF_THREAD, "getrf"),
         "getrf_getri" => (kernels::GETRF_GETRI, "getrf_getri"),
         "gesv" => (kernels::GESV, "gesv"),
         _ => (kernels::GETRF_RESIDENT, "getrf"),
@@ -105,6 +107,7 @@ fn resident_specification(
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
         .define("BATCHLA_ORDER", if plan.exact { plan.order_class(order) } else { 0 })
+        .define("BATCHLA_EXACT", 0)
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }
@@ -164,7 +167,8 @@ fn getri_resident_specification(
         .define("BATCHLA_TEAMS", 1)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
-        .define("BATCHLA_ORDER", if plan.exact { order } else { 0 })
+        .define("BATCHLA_ORDER", plan.class)
+        .define("BATCHLA_EXACT", if plan.exact { order } else { 0 })
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }
@@ -186,6 +190,7 @@ fn getrs_specification(plan: &GetrsPlan, scalar: ScalarKind) -> Specification {
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
         .define("BATCHLA_ORDER", 0)
+        .define("BATCHLA_EXACT", 0)
         .define("BATCHLA_UNIT_ROWS_IN", 0)
         .define("BATCHLA_UNIT_ROWS_OUT", 0)
 }

@@ -15,8 +15,19 @@ pub(super) struct Tuned {
     pub(super) tensor: bool,
 }
 
+impl Tuned {
+    pub(super) const fn by_thread(&self) -> bool {
+        self.rows == self.order
+    }
+}
+
 pub(super) const fn tuned(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
     Tuned { order, panel, rows, helpers, registers, window: 0, tensor: false }
+}
+
+/// Up to this order a thread has a matrix of its own.
+const fn thread(order: usize, registers: usize) -> Tuned {
+    tuned(order, 8, order, 0, registers)
 }
 
 const fn tensor(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
@@ -28,13 +39,12 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 }
 
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
-/// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 at 8 and 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
+/// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
 /// (batches of 4 000); and by the tuner, which tries every order: LU of doubles from 17 to 64, inverses of f32 from 37 to 64
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
-        tuned(8, 8, 1, 0, 64),
+        thread(8, 128),
         tuned(16, 16, 1, 0, 56),
         tuned(32, 32, 1, 0, 80),
         tuned(36, 36, 2, 0, 128),
@@ -47,7 +57,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tuned(256, 8, 1, 1, 255)),
     ];
     const F32_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
+        thread(7, 96),
         tuned(16, 16, 1, 0, 64),
         tuned(32, 32, 1, 0, 128),
         tuned(36, 36, 2, 0, 168),
@@ -58,7 +68,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(128, 8, 4, 3, 128),
     ];
     const F64: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
+        thread(7, 168),
         tuned(16, 16, 1, 0, 80),
         tuned(24, 24, 1, 0, 96),
         tuned(32, 32, 1, 0, 128),
@@ -74,6 +84,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tensor(256, 8, 1, 3, 255)),
     ];
     const F64_INVERSE: &[Tuned] = &[
+        thread(6, 168),
         tuned(8, 8, 1, 0, 64),
         tuned(12, 12, 1, 0, 80),
         tuned(16, 16, 1, 0, 96),
@@ -84,7 +95,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(72, 8, 3, 1, 255),
     ];
     const C32: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
+        thread(6, 168),
         tuned(8, 8, 1, 0, 128),
         tuned(16, 16, 1, 0, 80),
         tuned(20, 20, 1, 0, 96),
@@ -96,7 +107,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(16, tuned(192, 8, 1, 1, 255)),
     ];
     const C32_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 64),
+        thread(5, 128),
         tuned(8, 8, 1, 0, 96),
         tuned(28, 28, 1, 0, 128),
         tuned(32, 8, 1, 0, 128),
@@ -104,7 +115,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(80, 8, 3, 2, 168),
     ];
     const C64: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 80),
+        thread(5, 168),
         tuned(6, 6, 1, 0, 96),
         tuned(8, 8, 1, 0, 168),
         tuned(12, 12, 1, 0, 96),
@@ -116,7 +127,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(16, tensor(96, 8, 1, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] = &[
-        tuned(4, 4, 1, 0, 80),
+        thread(5, 168),
         tuned(8, 8, 1, 0, 168),
         tuned(12, 12, 1, 0, 128),
         tuned(16, 16, 1, 0, 255),
@@ -147,11 +158,28 @@ pub(super) const SMALL: Receipt = Receipt::new(
     "2026-11-22",
     "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-22/choices-lu.csv",
 );
+/// Of threads that have a matrix each.
+pub(super) const THREAD: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/lu-100000.csv",
+);
+pub(super) const THREAD_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans --inverse resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/inverse-100000.csv",
+);
 pub(super) const SMALL_INVERSE: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-22",
     "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
 );
+
+/// The row that serves an order best, or the last beyond it. Solutions are those of teams: right-hand sides are shared out.
+pub(super) fn row(scalar: ScalarKind, inverts: bool, solves: bool, order: usize) -> Option<Tuned> {
+    let mut rows = table(scalar, inverts).iter().filter(|row| !(solves && row.by_thread()));
+    rows.clone().find(|row| order <= row.order).or(rows.next_back()).copied()
+}
 
 /// The last order of a table.
 pub(super) fn last(scalar: ScalarKind, inverts: bool) -> usize {
