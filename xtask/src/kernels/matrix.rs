@@ -165,6 +165,8 @@ mod tests {
                     "gesv.cu",
                     "getrf.cu",
                     "getrf_getri.cu",
+                    "getrf_getri_thread.cu",
+                    "getrf_thread.cu",
                     "getrf_resident.cu",
                     "getri.cu",
                     "getri_resident.cu",
