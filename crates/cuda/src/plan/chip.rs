@@ -30,7 +30,7 @@ impl ResidentPlan {
         self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
     }
 
-    /// What does not: `Staggered<Shared>` of `lookahead.cuh`, or the passages of `thread.cu`.
+    /// What does not: `Staggered<Shared>` of `lookahead.cuh`, or the passages of `thread.cuh`.
     pub(super) fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
         if self.by_thread() {
             let (order, pack) = (self.rows, 16 / scalar_bytes(scalar));
