@@ -83,6 +83,7 @@ __device__ inline void load(Scalar (&x)[N][N], const Operand& from, Elements& el
 template <bool UnitRows>
 __device__ inline void store(const Scalar (&x)[N][N], const u32 (&column)[N], const Operand& to, Elements& elements, Share share) {
     if (side_by_side<UnitRows>(to)) {
+        Warp::sync();  // all have put what came before
         for_each_element([&](int i, int j) { elements.at(share.lane, place_of<UnitRows>(i, column[j])) = x[i][j]; });
         elements.put(to.data + share.first * AREA, share.count, share.lane);
     } else if (share.live()) {
