@@ -1,11 +1,9 @@
 //! `X = U⁻¹ L⁻¹ P⁻¹` of one matrix, in the place of the factors: `U` is inverted, then `X L = U⁻¹` solved from the last columns on.
 
-use std::array;
-
 use batchla_core::Scalar;
 
 use super::COLUMNS;
-use super::tile::{Factors, lanes_after, lanes_before, load, number, spread, store, subtract};
+use super::tile::{Factors, lanes_after, lanes_before, load, number, spread, store, subtract, subtract_upper};
 use crate::scalar::reciprocal;
 use crate::simd::{Lanes, Vector, Work};
 
@@ -78,27 +76,38 @@ fn invert<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], ld: usize, n: usiz
     }
 }
 
+/// The body for each number below another, upwards or down, as a constant: what is found by a variable lies in memory.
+macro_rules! for_each_constant {
+    ($of:ident, |$c:ident| $body:expr) => { for_each_constant!($of, |$c| $body, 0 1 2 3 4 5 6 7) };
+    ($of:ident down, |$c:ident| $body:expr) => { for_each_constant!($of, |$c| $body, 7 6 5 4 3 2 1 0) };
+    ($of:ident, |$c:ident| $body:expr, $($number:literal)*) => {
+        $({
+            const $c: usize = $number;
+            if $c < $of {
+                $body
+            }
+        })*
+    };
+}
+
 /// Vectors `i..i + R`, which are above their diagonal, of `C` columns of `U⁻¹` from `j` on: minus the sum of the columns before, weighted by `U`'s, times
 /// the reciprocal of its diagonal.
 #[inline(always)]
 fn invert_vectors<L: Lanes, const R: usize, const C: usize>(a: &mut [L], ld: usize, i: usize, j: usize) {
     let (x, own) = a.split_at_mut(j * ld);
-    let mut sum = [[L::zero(); R]; C];
-    // Where their own diagonals are.
-    for k in i * L::COUNT..(i + R) * L::COUNT {
-        let weights: [L; C] = array::from_fn(|c| spread(&own[c * ld..], k));
-        for r in 0..R {
-            // Below the diagonal, `L` is still there.
-            let upto = lanes_before::<L>((k + 1).saturating_sub((i + r) * L::COUNT).min(L::COUNT));
-            for c in 0..C {
-                let next = sum[c][r].minus_product(x[k * ld + i + r], weights[c]);
-                sum[c][r] = L::select(upto, next, sum[c][r]);
-            }
+    let (mut sum, factors) = ([[L::zero(); R]; C], Factors { a: x, b: None, row: 0, ld });
+    for_each_constant!(R, |AT| {
+        // Below the diagonal, `L` is still there.
+        let (r, mut own_sum) = (AT, [[L::zero()]; C]);
+        subtract_upper::<L, C>(&mut own_sum, own, factors, i + r);
+        subtract::<L, 1, C, false>(&mut own_sum, own, factors, ((i + r + 1) * L::COUNT, (i + R) * L::COUNT), i + r, 0);
+        for c in 0..C {
+            sum[c][r] = own_sum[c][0];
         }
-    }
-    let factors = Factors { a: x, b: None, row: 0, ld };
+    });
     subtract::<L, R, C, false>(&mut sum, own, factors, ((i + R) * L::COUNT, j), i, 0);
-    for c in 0..C {
+    for_each_constant!(C, |AT| {
+        let c = AT;
         let column = &own[c * ld..];
         let inverse = L::splat(reciprocal(number(column, j + c)));
         for k in 0..c {
@@ -110,7 +119,7 @@ fn invert_vectors<L: Lanes, const R: usize, const C: usize>(a: &mut [L], ld: usi
         for r in 0..R {
             sum[c][r] = sum[c][r].times(inverse);
         }
-    }
+    });
     store(own, ld, i, 0, sum);
 }
 
@@ -178,7 +187,8 @@ fn solve_vectors<L: Lanes, const R: usize, const C: usize>(
     let factors = Factors { a: after, b: Some(l), row: j + C, ld };
     subtract::<L, R, C, true>(&mut sum, x, factors, (0, n - j - C), i, 0);
     let mut done = load::<L, R, C>(x, ld, i, 0);
-    for c in (0..C).rev() {
+    for_each_constant!(C down, |AT| {
+        let c = AT;
         for k in (c + 1..C).rev() {
             let weight = spread(&l[c * ld..], j + k);
             for r in 0..R {
@@ -188,6 +198,6 @@ fn solve_vectors<L: Lanes, const R: usize, const C: usize>(
         for r in 0..R {
             done[c][r] = done[c][r].plus(sum[c][r]);
         }
-    }
+    });
     store(x, ld, i, 0, done);
 }

@@ -41,6 +41,29 @@ pub(super) fn subtract<L: Lanes, const R: usize, const C: usize, const DOWN: boo
     sum: &mut [[L; R]; C],
     own: &[L],
     factors: Factors<'_, L>,
+    steps: (usize, usize),
+    i: usize,
+    j: usize,
+) {
+    subtract_masked::<L, R, C, DOWN, false>(sum, own, factors, steps, i, j);
+}
+
+/// The same for the columns of `A` whose diagonal is in vector `i`, of which nothing below the diagonal counts.
+#[inline(always)]
+pub(super) fn subtract_upper<L: Lanes, const C: usize>(
+    sum: &mut [[L; 1]; C],
+    own: &[L],
+    factors: Factors<'_, L>,
+    i: usize,
+) {
+    subtract_masked::<L, 1, C, false, true>(sum, own, factors, (i * L::COUNT, (i + 1) * L::COUNT), i, 0);
+}
+
+#[inline(always)]
+fn subtract_masked<L: Lanes, const R: usize, const C: usize, const DOWN: bool, const UPPER: bool>(
+    sum: &mut [[L; R]; C],
+    own: &[L],
+    factors: Factors<'_, L>,
     (first, end): (usize, usize),
     i: usize,
     j: usize,
@@ -70,7 +93,8 @@ pub(super) fn subtract<L: Lanes, const R: usize, const C: usize, const DOWN: boo
                 L::spread_parts(*reals.get_unchecked(at), *reals.get_unchecked(at + (L::PARTS - 1) * L::COUNT))
             };
             for r in 0..R {
-                inner[c][r] = inner[c][r].minus_product(l[r], u);
+                let next = inner[c][r].minus_product(l[r], u);
+                inner[c][r] = if UPPER { L::select(lanes_before::<L>(step + 1), next, inner[c][r]) } else { next };
             }
         }
     }
