@@ -46,7 +46,7 @@ pub struct Campaign {
 }
 
 /// A measurement, whatever figure asks for it.
-type Key = (Routine, ScalarKind, usize, Contestant);
+type Key = (Routine, ScalarKind, usize, usize, Contestant);
 
 /// A run under way.
 struct Run<'a> {
@@ -147,17 +147,17 @@ impl Run<'_> {
             }
             let mut arena = None;
             for series in &figure.series {
+                let batch = series.batch.unwrap_or_else(|| self.campaign.batch_of(order));
                 for contestant in &series.contestants {
-                    let key = (figure.routine, T::KIND, order, contestant.clone());
+                    let key = (figure.routine, T::KIND, order, batch, contestant.clone());
                     if !self.known.contains_key(&key) {
-                        let timing = self.measure::<T>(figure, order, contestant, &mut arena)?;
+                        let timing = self.measure::<T>(figure, (order, batch), contestant, &mut arena)?;
                         self.known.insert(key.clone(), timing);
                     }
                     let Some(timing) = self.known.get(&key).cloned().flatten() else { continue };
                     let bases = series.base.iter().filter(|label| **label != series.label);
                     let bases = bases.filter_map(|label| self.results.best(figure.name, T::KIND, label, order));
                     let base = bases.map(|row| row.timing.gflops).max_by(f64::total_cmp);
-                    let batch = self.campaign.batch_of(order);
                     // Each matrix read and written once.
                     let bytes = 2.0 * (batch * order * order * T::KIND.bytes()) as f64;
                     let share = bytes / self.copy * 1e3 / timing.median_ms;
@@ -185,7 +185,7 @@ impl Run<'_> {
     fn measure<T: Scalar>(
         &mut self,
         figure: &Figure,
-        order: usize,
+        (order, batch): (usize, usize),
         contestant: &Contestant,
         arena: &mut Option<Arena<T>>,
     ) -> Result<Option<Timing>, Error> {
@@ -198,8 +198,9 @@ impl Run<'_> {
         if !takes_part {
             return Ok(None);
         }
-        let begun = self.attempt(figure.routine, order, contestant, arena);
-        let what = format!("{} {} n={order} {}", figure.routine.name(), T::KIND, contestant.name(figure.routine));
+        let begun = self.attempt(figure.routine, (order, batch), contestant, arena);
+        let what =
+            format!("{} {} n={order} {batch} x {}", figure.routine.name(), T::KIND, contestant.name(figure.routine));
         match begun {
             Ok(timing) => {
                 let seconds = self.start.elapsed().as_secs();
@@ -222,11 +223,11 @@ impl Run<'_> {
     fn attempt<T: Scalar>(
         &mut self,
         routine: Routine,
-        order: usize,
+        (order, batch): (usize, usize),
         contestant: &Contestant,
         arena: &mut Option<Arena<T>>,
     ) -> Result<Timing, Error> {
-        let (batch, repetitions) = (self.campaign.batch_of(order), self.campaign.repetitions);
+        let repetitions = self.campaign.repetitions;
         if let (Contestant::Magma, Some(magma)) = (contestant, &mut self.magma) {
             let answer = magma.measure(routine, T::KIND, order, batch, repetitions)?;
             let details = format!("{}; {:.5} ms for its copy of the input subtracted", magma.version(), answer.copy_ms);
@@ -234,8 +235,8 @@ impl Run<'_> {
             return Timing::of(&answer.times, flops, answer.residual, details);
         }
         let ready = match arena.take() {
-            Some(ready) => ready,
-            None => Arena::new(&self.gpu, routine, order, batch)?,
+            Some(ready) if ready.batch() == batch => ready,
+            _ => Arena::new(&self.gpu, routine, order, batch)?,
         };
         arena.insert(ready).measure(contestant, self.cublas.as_ref(), repetitions)
     }
@@ -246,7 +247,7 @@ impl Run<'_> {
         let mut wanted = Vec::new();
         for &order in &self.campaign.orders {
             for contestant in figure.contestants() {
-                let key = (figure.routine, T::KIND, order, contestant.clone());
+                let key = (figure.routine, T::KIND, order, self.campaign.batch_of(order), contestant.clone());
                 if let (Contestant::Plan(plan), false) = (contestant, self.known.contains_key(&key)) {
                     wanted.push((order, plan));
                 }

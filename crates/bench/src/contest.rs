@@ -6,9 +6,10 @@ use crate::paper::contest;
 /// Orders from the smallest to beyond the paper's.
 pub const ORDERS: [usize; 18] = [2, 4, 8, 12, 16, 24, 32, 33, 48, 64, 80, 96, 128, 160, 190, 256, 384, 512];
 
-/// The planner's choice beside cuBLAS and MAGMA: LU, then inversion, each in operations a second and as a share of the roofline; solutions beside cuBLAS.
-pub fn beside_peers() -> [Figure; 6] {
-    [
+/// The planner's choice beside cuBLAS and MAGMA: LU, then inversion, each in operations a second, as a share of the roofline, and in batches large and
+/// small; solutions beside cuBLAS.
+pub fn beside_peers() -> Vec<Figure> {
+    let figures = [
         ("lu", Routine::Lu, "LU", Shows::Speed),
         ("lu-roofline", Routine::Lu, "LU", Shows::Share),
         ("inverse", Routine::Inverse, "Inversion", Shows::Speed),
@@ -23,7 +24,23 @@ pub fn beside_peers() -> [Figure; 6] {
         let share = if shows == Shows::Share { ": share of the roofline" } else { "" };
         let title = format!("{title} beside {peers}{share}");
         Figure { name, title, routine, shows, series, claims: Vec::new(), source: "" }
-    })
+    });
+    let batches = [("lu-batches", Routine::Lu, "LU"), ("inverse-batches", Routine::Inverse, "Inversion")];
+    figures.into_iter().chain(batches.map(|(name, routine, title)| in_batches(name, routine, title))).collect()
+}
+
+/// The planner's choice beside the best of its peers, in batches large and small.
+fn in_batches(name: &'static str, routine: Routine, title: &str) -> Figure {
+    let mut series = Vec::new();
+    for (label, batch) in [("large batches", None), ("100 matrices", Some(100)), ("1 matrix", Some(1))] {
+        let (peers, ours) = (format!("best peer: {label}"), Contestant::Plan(String::new()));
+        let all = [Contestant::Cublas, Contestant::CublasMatinv, Contestant::Magma];
+        let mut peer = Series::new(&peers, all, &[]).with_batch(batch);
+        peer.contestants.retain(|one| routine == Routine::Inverse || *one != Contestant::CublasMatinv);
+        series.extend([peer, Series::new(label, [ours], &[&peers]).with_batch(batch)]);
+    }
+    let title = format!("{title} in batches large and small beside the best of cuBLAS and MAGMA");
+    Figure { name, title, routine, shows: Shows::Speedup, series, claims: Vec::new(), source: "" }
 }
 
 /// Plans by name beside cuBLAS.
@@ -38,5 +55,22 @@ pub fn of_plans(routine: Routine, plans: &[String]) -> Figure {
         series: std::iter::once(cublas).chain(ours).collect(),
         claims: Vec::new(),
         source: "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_stands_beside_peers_on_as_many_matrices() {
+        for figure in beside_peers() {
+            for series in &figure.series {
+                for base in &series.base {
+                    let base = figure.series.iter().find(|other| other.label == *base);
+                    assert_eq!(base.map(|base| base.batch), Some(series.batch), "{}: {}", figure.name, series.label);
+                }
+            }
+        }
     }
 }

@@ -38,6 +38,8 @@ pub struct Series {
     pub contestants: Vec<Contestant>,
     /// It is compared with the fastest of these curves, earlier in the figure.
     pub base: Vec<String>,
+    /// Matrices, where not as many as the run has.
+    pub batch: Option<usize>,
 }
 
 /// What is drawn over the order.
@@ -182,7 +184,13 @@ impl Series {
     /// A curve, compared with the fastest of others.
     pub fn new<const N: usize>(label: &str, contestants: [Contestant; N], base: &[&str]) -> Self {
         let base = base.iter().map(|&label| label.to_owned()).collect();
-        Self { label: label.to_owned(), contestants: contestants.into(), base }
+        Self { label: label.to_owned(), contestants: contestants.into(), base, batch: None }
+    }
+
+    /// The same of so many matrices.
+    #[must_use]
+    pub fn with_batch(self, batch: Option<usize>) -> Self {
+        Self { batch, ..self }
     }
 
     /// A curve of plans.

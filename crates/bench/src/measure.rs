@@ -115,6 +115,11 @@ impl<T: Scalar> Arena<T> {
         })
     }
 
+    /// Matrices.
+    pub(crate) fn batch(&self) -> usize {
+        self.batch
+    }
+
     /// Times a contestant; its time counts only if its results are right.
     pub(crate) fn measure(
         &mut self,

@@ -303,7 +303,7 @@ impl Bench {
                 let figures = figures.iter().map(|name| paper::figure(name).ok_or_else(|| unknown(name)));
                 how.run(Page::PAPER, figures.collect::<Result<_, _>>()?, orders)
             }
-            What::Peers(Peers { orders, how }) => how.run(Page::PEERS, contest::beside_peers().into(), orders),
+            What::Peers(Peers { orders, how }) => how.run(Page::PEERS, contest::beside_peers(), orders),
             What::Plans(Plans { plans, inverse, solve, solve_many, orders, how }) => {
                 let routine = match (inverse, solve, solve_many) {
                     (true, ..) => Routine::Inverse,

@@ -51,7 +51,7 @@ use batchla_cuda::{Cuda, Device, DiskCache, Environment, Limits};
 
 use crate::compiler::{Edit, HostCompiler};
 use crate::emulation::Emulation;
-pub use crate::trial::{Left, Step, Trial};
+pub use crate::trial::{Gaps, Left, Step, Trial};
 
 /// What is watched while kernels run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

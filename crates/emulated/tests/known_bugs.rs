@@ -7,7 +7,7 @@ use batchla_core::{
     Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Extras, FactorizeArgs, Options,
     Outcome, Problem, Report, ScalarKind, Source, SourceKind, Transpose,
 };
-use batchla_emulated::{Checks, Emulated, Step, Trial};
+use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 
 use machine::open;
 
@@ -15,8 +15,15 @@ use machine::open;
 fn a_pivot_row_is_not_overwritten_while_others_search() {
     let Some(sound) = open(Emulated::new("sm_90")) else { return };
     // Four warps, which no barrier keeps together but the search's own.
-    let trial =
-        Trial { scalar: ScalarKind::F64, order: 100, plan: "left-looking", step: Step::Factorize, rows_first: false };
+    let trial = Trial {
+        scalar: ScalarKind::F64,
+        order: 100,
+        plan: "left-looking",
+        step: Step::Factorize,
+        rows_first: false,
+        gaps: Gaps::None,
+        batch: Trial::KINDS,
+    };
     let expected = trial.run(&sound, &sound).unwrap();
     for (seed, plan) in (1..).zip(["left-looking", "left-looking", "tree-search", "right-looking"]) {
         let watched = open(Emulated::new("sm_90").seed(seed).checks(Checks::All)).unwrap();

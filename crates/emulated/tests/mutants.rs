@@ -5,7 +5,7 @@ mod machine;
 
 use batchla_core::{Error, ErrorKind, Options, ScalarKind, Transpose};
 use batchla_cuda::Cuda;
-use batchla_emulated::{Checks, Emulated, Step, Trial};
+use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 use batchla_testkit::{Scope, check};
 
 use machine::open;
@@ -33,6 +33,8 @@ struct Mutant {
     plan: &'static str,
     step: Step,
     rows_first: bool,
+    gaps: Gaps,
+    batch: usize,
     architecture: &'static str,
     shown: Shown,
 }
@@ -47,6 +49,8 @@ const F64: Mutant = Mutant {
     plan: "left-looking",
     step: Step::Factorize,
     rows_first: false,
+    gaps: Gaps::None,
+    batch: Trial::KINDS,
     architecture: "sm_90",
     shown: Results,
 };
@@ -55,6 +59,8 @@ const F64: Mutant = Mutant {
 const IN_REGISTERS: &str = "resident:panel=16,exact=1";
 /// One that a thread has for its own.
 const BY_THREAD: &str = "resident:rows=8,panel=8,exact=1";
+/// So many of them that a warp goes on to another: two blocks of 64 threads, and one matrix more.
+const MANY: usize = 2 * 64 + 1;
 /// One in registers, solved with a right-hand side a lane, and with a row a lane.
 const A_SIDE_A_LANE: &str = "resident:panel=16,exact=1,solve-columns=0";
 const A_ROW_A_LANE: &str = "resident:panel=16,exact=1,solve-columns=4";
@@ -68,12 +74,12 @@ const SCOPE: Scope = Scope { name: "mutants", orders: &[0, 1, 3], thorough: 3, m
 
 impl Mutant {
     fn emulated(&self) -> Emulated {
-        Emulated::new(self.architecture).seed(3).checks(Checks::All).edit(self.file, self.from, self.to)
+        Emulated::new(self.architecture).seed(3).checks(Checks::All).largest_grid(2).edit(self.file, self.from, self.to)
     }
 
     fn trial(&self) -> Trial {
-        let &Self { scalar, order, plan, step, rows_first, .. } = self;
-        Trial { scalar, order, plan, step, rows_first }
+        let &Self { scalar, order, plan, step, rows_first, gaps, batch, .. } = self;
+        Trial { scalar, order, plan, step, rows_first, gaps, batch }
     }
 
     /// The words of what shows it.
@@ -169,7 +175,7 @@ mutants! {
         file: "laswp.cuh", from: "        Lanes::sync();\n", to: "", shown: Check("race"),
     }
     moves_are_counted_before_the_count_is_zero {
-        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("uninitialised memory"),
+        file: "laswp.cuh", from: "moves.count = 0;\n    team_sync();", to: "moves.count = 0;", shown: Check("undefined behaviour"),
     }
     moves_are_counted_without_an_atomic {
         file: "laswp.cuh", from: "atomicAdd(&moves.count, 1)", to: "moves.count++", shown: Check("race"),
@@ -201,7 +207,7 @@ mutants! {
         shown: Check("uninitialised memory"),
     }
     right_hand_sides_beyond_the_last_are_solved {
-        file: "getrs_resident.cu", from: "min(SHARE, columns - first_side)", to: "SHARE", step: Step::Solve(Transpose::None), shown: Check("out of bounds"),
+        file: "getrs_resident.cu", from: "min(SHARE, columns - first_side)", to: "SHARE", step: Step::Solve(Transpose::None), shown: Check("race"),
     }
     a_permutation_is_copied_before_it_is_made {
         file: "permutation.cu", from: "            status[b] = word;\n        }\n        __syncthreads();",
@@ -295,6 +301,10 @@ mutants! {
     matrices_are_put_before_all_have_come_to_their_place {
         file: "thread.cuh", from: "__device__ void put(T* to, int matrices, int lane) {\n        Warp::sync();", to: "__device__ void put(T* to, int matrices, int lane) {",
         order: 3, plan: BY_THREAD, step: Step::All, shown: Check("race"),
+    }
+    a_thread_overwrites_what_its_warp_has_not_put {
+        file: "thread.cuh", from: "        Warp::sync();  // all have put what came before\n        for", to: "        for",
+        order: 3, plan: BY_THREAD, step: Step::All, gaps: Gaps::Given, batch: MANY, shown: Check("race"),
     }
     a_warp_puts_matrices_that_it_has_not {
         file: "thread.cuh", from: "if (i < matrices * PIECES) reinterpret_cast", to: "reinterpret_cast", order: 2, plan: BY_THREAD, shown: Check("out of bounds"),

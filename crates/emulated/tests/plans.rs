@@ -9,7 +9,7 @@ use std::fs;
 
 use batchla_core::{ErrorKind, ScalarKind, Transpose};
 use batchla_cuda::{CudaPlan, Specification};
-use batchla_emulated::{Checks, Emulated, Step, Trial};
+use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 
 use machine::open;
 
@@ -38,7 +38,9 @@ const SUBSET: [(ScalarKind, &str, usize, bool); 4] = [
 /// The runs of a type: all that inverts by every plan, from matrices and from factors; the other steps by the planner's.
 fn trials(scalar: ScalarKind) -> Vec<(&'static str, Trial)> {
     let (_, architecture, order, rows_first) = SUBSET.into_iter().find(|row| row.0 == scalar).unwrap();
-    let trial = |plan, step| (architecture, Trial { scalar, order, plan, step, rows_first });
+    let trial = |plan, step| {
+        (architecture, Trial { scalar, order, plan, step, rows_first, gaps: Gaps::None, batch: Trial::KINDS })
+    };
     let plans = || CudaPlan::NAMES.into_iter().chain(NUMBERED);
     let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
     let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
@@ -174,7 +176,15 @@ fn what_stays_on_chip_gives_the_same_bits(
     plans: &[&'static str],
 ) {
     let Some(planner) = open(Emulated::new("sm_80")) else { return };
-    let trial = Trial { scalar, order, plan: "left-looking", step: Step::All, rows_first: true };
+    let trial = Trial {
+        scalar,
+        order,
+        plan: "left-looking",
+        step: Step::All,
+        rows_first: true,
+        gaps: Gaps::None,
+        batch: Trial::KINDS,
+    };
     let expected = trial.run(&planner, &planner).unwrap();
     for (seed, &plan) in (1..).zip(plans) {
         let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All)).unwrap();
@@ -226,7 +236,15 @@ fn one_panel_in_registers_gives_the_same_bits() {
     }
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
     for (scalar, order) in [(ScalarKind::F32, 5), (ScalarKind::F64, 12), (ScalarKind::C32, 11), (ScalarKind::C64, 17)] {
-        let trial = Trial { scalar, order, plan: "left-looking", step: Step::System, rows_first: false };
+        let trial = Trial {
+            scalar,
+            order,
+            plan: "left-looking",
+            step: Step::System,
+            rows_first: false,
+            gaps: Gaps::None,
+            batch: Trial::KINDS,
+        };
         let Some(planner) = open(Emulated::new("sm_80")) else { return };
         let expected = trial.run(&planner, &planner).unwrap();
         let watched = open(Emulated::new("sm_90").seed(3).checks(Checks::All).largest_grid(2)).unwrap();
@@ -250,13 +268,31 @@ fn a_matrix_a_thread_gives_the_same_bits() {
         }
     }
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 7, "sm_70", &["resident:rows=7,panel=8,exact=1"]);
+    // Warps that go on to other matrices.
+    for (order, rows_first, gaps) in [(3, false, Gaps::Given), (3, true, Gaps::Results), (5, false, Gaps::None)] {
+        let Some(planner) = open(Emulated::new("sm_80")) else { return };
+        let (scalar, step, batch) = (ScalarKind::F64, Step::All, 2 * 64 + 1);
+        let trial = Trial { scalar, order, plan: "left-looking", step, rows_first, gaps, batch };
+        let expected = trial.run(&planner, &planner).unwrap();
+        let watched = open(Emulated::new("sm_90").seed(3).checks(Checks::All).largest_grid(2)).unwrap();
+        let plan = "resident:rows=8,panel=8,exact=1";
+        assert!(Trial { plan, ..trial }.run(&watched, &planner).unwrap() == expected, "{trial:?}");
+    }
 }
 
 #[test]
 fn the_order_of_turns_changes_no_bit() {
     let Some(ascending) = open(Emulated::new("sm_90")) else { return };
     for step in [Step::All, Step::Solve(Transpose::None)] {
-        let trial = Trial { scalar: ScalarKind::F64, order: 40, plan: "left-looking", step, rows_first: true };
+        let trial = Trial {
+            scalar: ScalarKind::F64,
+            order: 40,
+            plan: "left-looking",
+            step,
+            rows_first: true,
+            gaps: Gaps::None,
+            batch: Trial::KINDS,
+        };
         let expected = trial.run(&ascending, &ascending).unwrap();
         for seed in 1..20 {
             let permuted = Emulated::new("sm_90").seed(seed).open().unwrap();
@@ -269,7 +305,15 @@ fn the_order_of_turns_changes_no_bit() {
 fn a_triangle_that_shared_memory_cannot_hold_goes_by_parts() {
     let Some(planner) = open(Emulated::new("sm_90")) else { return };
     for plan in ["left-looking", "timely", "left-looking:inverse-block=5,inverse-rows=2,inverse-threads=32"] {
-        let trial = Trial { scalar: ScalarKind::F64, order: 33, plan, step: Step::Invert, rows_first: false };
+        let trial = Trial {
+            scalar: ScalarKind::F64,
+            order: 33,
+            plan,
+            step: Step::Invert,
+            rows_first: false,
+            gaps: Gaps::None,
+            batch: Trial::KINDS,
+        };
         let expected = Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap();
         // Of 33 lines there is room for 13, or 8: a block column's own; and then for fewer, which only timely correction cannot do with.
         for shared_bytes in [1200, 800, 500] {

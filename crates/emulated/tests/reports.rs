@@ -7,7 +7,7 @@ use batchla_core::{
     Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Memory, Prepared, Problem, ScalarKind, SourceKind,
 };
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory, KernelSource, Launch, Specification, Stream};
-use batchla_emulated::{Checks, Emulated, Step, Trial};
+use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 
 use machine::open;
 
@@ -121,8 +121,15 @@ fn every_fault_is_reported_with_kernel_block_thread_and_line() {
 
 /// Kernels that copy beside the thread, by the functions that all kernels have for it.
 fn copying() -> KernelSource {
-    let trial =
-        Trial { scalar: ScalarKind::F32, order: 8, plan: "left-looking", step: Step::Factorize, rows_first: false };
+    let trial = Trial {
+        scalar: ScalarKind::F32,
+        order: 8,
+        plan: "left-looking",
+        step: Step::Factorize,
+        rows_first: false,
+        gaps: Gaps::None,
+        batch: Trial::KINDS,
+    };
     let text = r#"#include "batchla_config.h"
 #include "instruction.cuh"
 __shared__ float line[64];

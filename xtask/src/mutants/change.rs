@@ -35,7 +35,9 @@ fn changes(line: &str) -> Vec<String> {
     if code.trim_start().starts_with('#') || code.contains("static_assert") || code.contains("template") {
         return all;
     }
-    for barrier in ["team_sync();", "__syncthreads();", "__syncwarp();", "Lanes::sync();"] {
+    for barrier in
+        ["team_sync();", "__syncthreads();", "__syncwarp();", "Lanes::sync();", "Warp::sync();", "crew_sync();"]
+    {
         if code.contains(barrier) {
             all.push(line.replacen(barrier, ";", 1));
         }
@@ -78,4 +80,18 @@ pub(super) fn mutants() -> Result<Vec<Mutant>, batchla::Error> {
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{files, mutants};
+
+    #[test]
+    fn every_file_of_the_kernels_is_reached_by_a_run() {
+        let files = files().unwrap();
+        let mut kernels = std::fs::read_dir("../crates/cuda/src/kernels").unwrap();
+        let missing = kernels.find(|file| !files.contains_key(file.as_ref().unwrap().file_name().to_str().unwrap()));
+        assert!(missing.is_none(), "{missing:?}");
+        assert!(!mutants().unwrap().is_empty());
+    }
 }
