@@ -105,7 +105,8 @@ impl ResidentPlan {
         let solves = solves(problem);
         let own = row(scalar, inverts, solves, order).unwrap_or(tuned(order, 8, 1, 0, 128));
         let pack = 16 / scalar_bytes(scalar);
-        let panel = request.number_or("panel", 2..=64, own.panel.min(order.next_multiple_of(pack)).max(pack).max(2))?;
+        let usual = own.panel.min(order.next_multiple_of(pack)).max(pack).max(2);
+        let panel = request.number_or("panel", 2..=64, usual)?;
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
@@ -169,7 +170,7 @@ impl ResidentPlan {
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
         let least_teams = (WARP / crew).max(1);
-        let by_windows = |window: usize| Self { teams: least_teams, panel: own.panel, window, ..plan.clone() };
+        let by_windows = |window: usize| Self { teams: least_teams, panel: usual, window, ..plan.clone() };
         // The table's window or, on a smaller chip, the largest that there is room for.
         let whole = if own.window < order { own.window } else { 0 };
         let narrower = (1..=4)

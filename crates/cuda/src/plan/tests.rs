@@ -120,6 +120,19 @@ fn what_does_not_fit_on_chip_is_left_looking() {
 }
 
 #[test]
+fn no_small_order_is_left_to_memory() {
+    for architecture in ["sm_70", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"] {
+        for (scalar, order) in SCALARS.into_iter().flat_map(|scalar| (1..=64).map(move |order| (scalar, order))) {
+            for operation in [Operation::Factorize, Operation::Invert, Operation::Solve] {
+                let problem = problem(scalar, operation, SourceKind::Matrix, order, 1);
+                let plan = choose(&problem, None, architecture).unwrap();
+                assert_eq!(plan.name(), "resident", "{scalar} {operation:?} {order} on {architecture}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_smaller_chip_has_narrower_windows() {
     let problem = problem(ScalarKind::F64, Operation::Factorize, SourceKind::Matrix, 250, 1);
     let of = |architecture| choose(&problem, Some("resident"), architecture).unwrap().resident.unwrap();
