@@ -57,6 +57,7 @@ pub(super) const TRIALS: &[(&str, Trial)] = &[
     ("sm_90", trial(F32, 33, "right-looking", Step::Factorize, true)),
     ("sm_70", trial(F64, 70, "left-looking:panel=14,ahead=4,rows=2", Step::Factorize, false)),
     ("sm_90", trial(F64, 41, "resident:rows=2", Step::All, true)),
+    ("sm_90", trial(F32, 45, "resident", Step::All, false)),
     ("sm_90", trial(F64, 41, "resident:inverse-window=16", Step::All, false)),
     ("sm_90", trial(F32, 37, "resident:inverse-window=8,inverse-rows=2", Step::All, true)),
     ("sm_90", trial(F32, 37, "resident:panel=4,helpers=2", Step::All, false)),
