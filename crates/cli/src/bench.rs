@@ -118,7 +118,8 @@ struct Paper {
     how: How,
 }
 
-/// Measure LU and inversion beside cuBLAS and MAGMA, at orders small and large: peers.csv, peers.md and drawings.
+/// Measure LU, inversion and solution beside cuBLAS and MAGMA, at orders small and large, LU and inversion also of 100 matrices and of one: peers.csv, peers.md and
+/// drawings.
 #[derive(Debug, Args)]
 struct Peers {
     /// Which orders
