@@ -26,6 +26,9 @@ pub(crate) struct Mutants {
     /// Only those that are listed as survivors
     #[arg(long)]
     survivors: bool,
+    /// Only those that are listed without a reason
+    #[arg(long)]
+    unexplained: bool,
     /// Only the K-th of N parts
     #[arg(long, value_name = "K/N", value_parser = shard, default_value = "0/1")]
     shard: (usize, usize),
@@ -42,7 +45,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 /// Where survivors are listed: file, what the line was, what it became, and why nothing shows it.
 const SURVIVORS: &str = "crates/emulated/survivors.tsv";
 /// Seconds of processor time that a mutant may take; one that never ends is shown by that.
-const PATIENCE: u32 = 40;
+const PATIENCE: u32 = 150;
 
 /// What shows a mutant, found by a process of its own: some changes never end.
 fn shown_apart(index: usize) -> Result<Option<String>, Box<dyn Error>> {
@@ -106,7 +109,10 @@ pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Er
     let named = |file: &str, names: &[String]| names.iter().any(|name| name == file);
     let wanted = |file: &str| (options.files.is_empty() || named(file, &options.files)) && !named(file, &options.but);
     let mut survivors = listed(root)?;
-    let again = |mutant: &Mutant| !options.survivors || survivors.contains_key(&key(mutant));
+    let again = |mutant: &Mutant| match survivors.get(&key(mutant)) {
+        Some(why) => why.is_empty() || !options.unexplained,
+        None => !options.survivors && !options.unexplained,
+    };
     let chosen: Vec<usize> =
         (0..all.len()).filter(|&at| wanted(all[at].file) && again(&all[at]) && at % n == k).collect();
     println!("{} of {} mutants", chosen.len(), all.len());

@@ -74,6 +74,7 @@ pub struct Emulated {
     ordinal: usize,
     largest_grid: u32,
     shared_bytes: Option<u32>,
+    exact_orders: bool,
 }
 
 impl Emulated {
@@ -88,6 +89,7 @@ impl Emulated {
             memory_bytes,
             largest_grid: u32::MAX,
             shared_bytes: None,
+            exact_orders: false,
             ordinal: 0,
         }
     }
@@ -123,6 +125,12 @@ impl Emulated {
         Self { shared_bytes: Some(shared_bytes), ..self }
     }
 
+    /// Compiles kernels for single orders and for classes of orders, as plans for GPUs have them. Until said otherwise one serves all: it is dear to compile here, and run seldom.
+    #[must_use]
+    pub fn exact_orders(self) -> Self {
+        Self { exact_orders: true, ..self }
+    }
+
     /// Runs launches by so many blocks at most, each of which then takes several matrices, as in batches beyond what a grid has. Nothing may
     /// come of it.
     #[must_use]
@@ -137,6 +145,21 @@ impl Emulated {
         self
     }
 
+    /// What it can do, on which plans depend.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Argument`] for an architecture that there is not.
+    pub fn limits(&self) -> Result<Limits, Error> {
+        let limits = Limits::preset(&self.architecture).ok_or_else(|| {
+            let what = format!("{} is none of {}", self.architecture, Limits::PRESETS.join(", "));
+            Error::new(ErrorKind::Argument, "open emulator", what)
+        })?;
+        let name = format!("{}, emulated", limits.name);
+        let shared_bytes_per_block = self.shared_bytes.unwrap_or(limits.shared_bytes_per_block);
+        let &Self { memory_bytes, exact_orders, .. } = self;
+        Ok(Limits { name, memory_bytes, shared_bytes_per_block, exact_orders, ..limits })
+    }
+
     /// Opens it. Compiled kernels are kept where those for GPUs are, but for ones with planted faults.
     ///
     /// A kernel's fault loses the device, as on a GPU; the error of the launch names kernel, block, thread and source line.
@@ -144,15 +167,7 @@ impl Emulated {
     /// # Errors
     /// [`ErrorKind::Unavailable`] where there is no C++17 compiler; [`ErrorKind::Argument`] for an architecture that there is not.
     pub fn open(self) -> Result<Cuda, Error> {
-        let limits = Limits::preset(&self.architecture).ok_or_else(|| {
-            let what = format!("{} is none of {}", self.architecture, Limits::PRESETS.join(", "));
-            Error::new(ErrorKind::Argument, "open emulator", what)
-        })?;
-        let name = format!("{}, emulated", limits.name);
-        let shared_bytes_per_block = self.shared_bytes.unwrap_or(limits.shared_bytes_per_block);
-        // One host object serves all orders: it is dear to compile, and run seldom.
-        let limits =
-            Limits { name, memory_bytes: self.memory_bytes, shared_bytes_per_block, exact_orders: false, ..limits };
+        let limits = self.limits()?;
         let kept = DiskCache::of(&Environment::read());
         let compiler = HostCompiler::find(self.checks, self.edits, kept)?;
         let driver = Arc::new(Emulation::new(limits, self.seed, self.checks, self.largest_grid));

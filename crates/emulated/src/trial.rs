@@ -2,13 +2,16 @@
 //!
 //! All plans of a scalar type are one arithmetic, so whatever a sound kernel leaves is what any other sound one does.
 
+mod matrices;
+
 use batchla_core::{
     Backend, Batch, BatchLayout, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex,
-    DeterminantArgs, Error, ErrorKind, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Problem, Real,
-    Report, Scalar, ScalarKind, SolveArgs, Source, SourceKind, Transpose,
+    DeterminantArgs, Error, Extras, FactorizeArgs, FactorsRef, InvertArgs, Memory, Options, Problem, Real, Report,
+    Scalar, ScalarKind, SolveArgs, Source, SourceKind, Strides, Transpose,
 };
 use batchla_cuda::{Cuda, CudaPlan, DeviceMemory, Limits, Specification};
-use batchla_testkit::Generator;
+
+use matrices::matrices;
 
 /// One routine of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,20 +28,28 @@ pub enum Step {
     All,
     /// Everything that solves systems: `gesv`, or `getrf` and what solves from factors.
     System,
+    /// The same where solutions take the right-hand sides' place.
+    SystemInPlace,
 }
 
-/// Where there is an element between one matrix and the next.
+/// How matrices lie, where it is not side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// Nowhere.
+    /// They do.
     None,
-    /// Between the matrices that are given.
+    /// Those that are given have an element between one and the next.
     Given,
-    /// Between results.
+    /// Results have.
     Results,
+    /// Of those that are given the longer stride steps over the whole batch.
+    Across,
+    /// Of those that are given rows are an order apart, and columns the whole batch.
+    Loose,
+    /// Factors lie interleaved.
+    Lanes,
 }
 
-/// A problem of a few matrices: regular ones, one with a zero column, one with a NaN below its diagonal, two whose pivots tie, one whose pivots are tiny.
+/// A problem of a few matrices: regular ones, one with a zero column, one with a NaN below its diagonal, some whose pivots tie, some whose pivots are tiny or huge.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     /// The type of the elements.
@@ -51,9 +62,9 @@ pub struct Trial {
     pub step: Step,
     /// Whether matrices and results lie rows first.
     pub rows_first: bool,
-    /// Where they have gaps.
+    /// What is between them.
     pub gaps: Gaps,
-    /// Matrices: [`Trial::KINDS`], or more, and then kinds come again.
+    /// Matrices: one of each of the first kinds, up to [`Trial::KINDS`], or more, and then kinds come again.
     pub batch: usize,
 }
 
@@ -75,35 +86,18 @@ fn push<T: Scalar>(left: &mut Vec<u64>, x: T) {
     }
 }
 
-fn matrices<T: Scalar>(batch: usize, order: usize) -> Result<Batch<T>, Error> {
-    let layout = BatchLayout::column_major(batch, order, order)?;
-    let normal: Batch<T> = Generator::Normal.batch(layout, 7)?;
-    let ties: Batch<T> = Generator::SmallIntegers.batch(layout, 7)?;
-    let (area, bad, four) = (order * order, order / 2, T::from_f64(4.0, 0.0));
-    // Pivots that are divided by: their reciprocals are not used.
-    let tiny =
-        T::from_f64(2_f64.powi(if matches!(T::KIND, ScalarKind::F32 | ScalarKind::C32) { -70 } else { -500 }), 0.0);
-    Batch::from_fn(batch, order, order, |b, i, j| match b % Trial::KINDS {
-        6 if j == bad => T::from_f64(0.0, 0.0),
-        3 if j == bad && i + 1 == order => T::nan(),
-        // The second column's largest stand in two warps, and the first of them, as rows stand then, in the later warp.
-        5 if order > 40 => match (i, j) {
-            (40, 0) => T::from_f64(2.0, 0.0),
-            (0, 0 | 1) | (35, 1) => T::one(),
-            _ if i == j && j > 1 => T::from_f64(3.0, 0.0),
-            _ => T::zero(),
-        },
-        4 => ties.as_slice()[b * area + j * order + i],
-        2 => normal.as_slice()[b * area + j * order + i] * tiny,
-        // Its largest column is the last.
-        1 if j + 1 == order => normal.as_slice()[b * area + j * order + i] + normal.as_slice()[b * area + i] * four,
-        _ => normal.as_slice()[b * area + j * order + i],
-    })
-}
-
 impl Trial {
     /// Matrices of different kinds.
-    pub const KINDS: usize = 7;
+    pub const KINDS: usize = 14;
+
+    /// Matrices of which a thread takes one each and a warp goes on to another: two blocks of 64 threads, and one more.
+    pub const MANY: usize = 2 * 64 + 1;
+
+    /// Of the seven kinds that show most, columns first and side by side.
+    #[must_use]
+    pub const fn new(scalar: ScalarKind, order: usize, plan: &'static str, step: Step) -> Self {
+        Self { scalar, order, plan, step, rows_first: false, gaps: Gaps::None, batch: 7 }
+    }
 
     /// Runs it. What it starts from, where that is factors, comes from `sound`, a device whose kernels are as they should be.
     ///
@@ -118,14 +112,11 @@ impl Trial {
         }
     }
 
-    /// The kernels that it runs on a GPU of an architecture.
+    /// The kernels that it runs on a GPU with such limits.
     ///
     /// # Errors
-    /// Where there is no such architecture or plan.
-    pub fn kernels(&self, architecture: &str) -> Result<Vec<Specification>, Error> {
-        let limits = Limits::preset(architecture).ok_or_else(|| {
-            Error::new(ErrorKind::Argument, "kernels of a trial", format!("no preset {architecture}"))
-        })?;
+    /// Where there is no such plan.
+    pub fn kernels(&self, limits: &Limits) -> Result<Vec<Specification>, Error> {
         let problems = match self.scalar {
             ScalarKind::F32 => self.problems::<f32>(),
             ScalarKind::F64 => self.problems::<f64>(),
@@ -134,7 +125,7 @@ impl Trial {
         };
         let mut all = Vec::new();
         for problem in problems? {
-            all.extend(CudaPlan::choose(&problem, &self.options(), &limits)?.specifications(&problem));
+            all.extend(CudaPlan::choose(&problem, &self.options(), limits)?.specifications(&problem));
         }
         Ok(all)
     }
@@ -142,19 +133,18 @@ impl Trial {
     /// What is prepared, one after the other.
     fn problems<T: Scalar>(&self) -> Result<Vec<Problem>, Error> {
         // Factors are those of a trial that lies columns first.
-        let a = self.columns_first(self.order)?;
+        let a = self.factors()?;
         let (given, out, factors) = (self.given()?, self.layout(self.order)?, SourceKind::Factors);
         let factorize = || Problem::factorize::<T>(SourceKind::Matrix, given, out);
         Ok(match self.step {
             Step::Factorize => vec![factorize()?],
             Step::Invert => vec![Problem::invert::<T>(factors, a, out)?],
             Step::Solve(transpose) => {
-                let b = self.columns_first(COLUMNS)?;
-                vec![Problem::solve::<T>(factors, a, Some(b), self.layout(COLUMNS)?, transpose)?]
+                vec![Problem::solve::<T>(factors, a, self.right_hand_sides()?, self.layout(COLUMNS)?, transpose)?]
             }
-            Step::System => {
-                let b = self.columns_first(COLUMNS)?;
-                vec![Problem::solve::<T>(SourceKind::Matrix, given, Some(b), self.layout(COLUMNS)?, Transpose::None)?]
+            Step::System | Step::SystemInPlace => {
+                let (b, out) = (self.right_hand_sides()?, self.layout(COLUMNS)?);
+                vec![Problem::solve::<T>(SourceKind::Matrix, given, b, out, Transpose::None)?]
             }
             Step::Determinant => vec![Problem::determinant::<T>(factors, a)?],
             Step::All => {
@@ -176,8 +166,29 @@ impl Trial {
 
     /// Where matrices lie.
     fn given(&self) -> Result<BatchLayout, Error> {
-        let layout = Self { gaps: Gaps::None, ..*self }.layout(self.order)?;
-        if self.gaps == Gaps::Given { layout.with_group_stride(self.order * self.order + 1) } else { Ok(layout) }
+        let (n, area) = (self.order, self.order * self.order);
+        let apart = |row, col| BatchLayout::new(self.batch, n, n, Strides { lanes: 1, group: area, row, col });
+        let far = area * self.batch;
+        match self.gaps {
+            Gaps::Given => Self { gaps: Gaps::None, ..*self }.layout(n)?.with_group_stride(area + 1),
+            Gaps::Across if self.rows_first => apart(far, 1),
+            Gaps::Across => apart(1, far),
+            Gaps::Loose => apart(n, far),
+            _ => Self { gaps: Gaps::None, ..*self }.layout(n),
+        }
+    }
+
+    /// Where factors lie that are started from.
+    fn factors(&self) -> Result<BatchLayout, Error> {
+        match self.gaps {
+            Gaps::Lanes => BatchLayout::interleaved(self.batch, self.order, self.order, 2),
+            _ => self.columns_first(self.order),
+        }
+    }
+
+    /// Where right-hand sides lie; nothing where solutions take their place.
+    fn right_hand_sides(&self) -> Result<Option<BatchLayout>, Error> {
+        (self.step != Step::SystemInPlace).then(|| self.columns_first(COLUMNS)).transpose()
     }
 
     fn run_in<T: Scalar>(&self, gpu: &Cuda, sound: &Cuda) -> Result<Left, Error> {
@@ -191,15 +202,18 @@ impl Trial {
         if self.step == Step::All {
             self.invert(gpu, Source::Matrix(upload(gpu, &host)?.view()), *host.layout(), extras(), &mut left)?;
         }
-        if self.step == Step::System {
+        if matches!(self.step, Step::System | Step::SystemInPlace) {
             let a = upload(gpu, &host)?;
             self.solve(gpu, Source::Matrix(a.view()), *host.layout(), Transpose::None, &mut left)?;
         }
-        if matches!(self.step, Step::Factorize | Step::All | Step::System) {
+        if matches!(self.step, Step::Factorize | Step::All | Step::System | Step::SystemInPlace) {
             return Ok(Left(left));
         }
         let plain = Self { plan: "left-looking", rows_first: false, gaps: Gaps::None, ..*self };
-        let (lu, pivots, outcomes) = plain.factorize(sound, &host)?;
+        let (lu, mut pivots, outcomes) = plain.factorize(sound, &host)?;
+        let lu = lu.to_layout(self.factors()?)?;
+        // The first matrix's last exchange is none.
+        pivots[self.order - 1] = self.order as u32;
         let words = |words: &[u32]| -> Result<_, Error> {
             let mut array = gpu.allocate::<u32>(words.len())?;
             gpu.write(words, array.slice_mut())?;
@@ -234,7 +248,7 @@ impl Trial {
         let mut workspace = gpu.workspace(&prepared)?;
         let a = upload(gpu, host)?;
         let source = Source::Matrix(a.view());
-        let (mut lu, mut pivots) = (gpu.allocate_batch::<T>(out)?, gpu.allocate::<u32>(self.batch * self.order)?);
+        let (mut lu, mut pivots) = (unwritten::<T>(gpu, out)?, gpu.allocate::<u32>(self.batch * self.order)?);
         let mut report = Report::allocate(gpu, self.batch, Extras::none())?;
         let mut view = lu.view_mut();
         let arguments = FactorizeArgs::new(&source, &mut view, pivots.slice_mut(), report.view_mut());
@@ -257,7 +271,7 @@ impl Trial {
         let problem = Problem::invert::<T>(source.kind(), a, out)?.with_extras(extras)?;
         let prepared = gpu.prepare(&problem, &self.options())?;
         let mut workspace = gpu.workspace(&prepared)?;
-        let (mut x, mut report) = (gpu.allocate_batch::<T>(out)?, Report::allocate(gpu, self.batch, extras)?);
+        let (mut x, mut report) = (unwritten::<T>(gpu, out)?, Report::allocate(gpu, self.batch, extras)?);
         let mut view = x.view_mut();
         gpu.run_invert(&prepared, InvertArgs::new(&source, &mut view, report.view_mut()), &mut workspace)?;
         gpu.to_host(&x)?.as_slice().iter().for_each(|&x| push(left, x));
@@ -273,22 +287,31 @@ impl Trial {
         left: &mut Vec<u64>,
     ) -> Result<(), Error> {
         let out = self.layout(COLUMNS)?;
-        let given = self.columns_first(COLUMNS)?;
+        let single = matches!(T::KIND, ScalarKind::F32 | ScalarKind::C32);
         let b = Batch::from_fn(self.batch, self.order, COLUMNS, |b, i, j| match (b, i, j) {
             (5, 0, 1) => T::nan(),
+            // Its matrix has tiny pivots: the last solution alone is beyond all numbers.
+            (16, 0, 10) => T::from_f64(2_f64.powi(if single { 100 } else { 600 }), 0.0),
             _ => T::from_f64((1 + (b + 3 * i + 7 * j) % 11) as f64, (i % 3) as f64),
         })?;
-        let b = gpu.to_device(&b)?;
-        let problem = Problem::solve::<T>(source.kind(), a, Some(given), out, transpose)?;
+        let given = self.right_hand_sides()?;
+        let problem = Problem::solve::<T>(source.kind(), a, given, out, transpose)?;
         let prepared = gpu.prepare(&problem, &self.options())?;
         let mut workspace = gpu.workspace(&prepared)?;
-        let (mut x, mut report) = (gpu.allocate_batch::<T>(out)?, Report::allocate(gpu, self.batch, Extras::none())?);
-        let (right, mut view) = (b.view(), x.view_mut());
-        let arguments = SolveArgs::new(&source, Some(&right), &mut view, report.view_mut());
+        let mut x = if given.is_some() { unwritten(gpu, out)? } else { upload(gpu, &b.to_layout(out)?)? };
+        let mut report = Report::allocate(gpu, self.batch, Extras::none())?;
+        let (b, mut view) = (gpu.to_device(&b)?, x.view_mut());
+        let right = given.map(|_| b.view());
+        let arguments = SolveArgs::new(&source, right.as_ref(), &mut view, report.view_mut());
         gpu.run_solve(&prepared, arguments, &mut workspace)?;
         gpu.to_host(&x)?.as_slice().iter().for_each(|&x| push(left, x));
         tell(&report, left)
     }
+}
+
+/// Where a result goes: not what a kernel that forgets it would leave.
+fn unwritten<T: Scalar>(gpu: &Cuda, out: BatchLayout) -> Result<Batch<T, DeviceMemory>, Error> {
+    upload(gpu, &Batch::from_fn(out.batch(), out.rows(), out.cols(), |_, _, _| T::from_f64(7.0, 5.0))?.to_layout(out)?)
 }
 
 /// A batch in a device's memory as it lies, gaps and all.

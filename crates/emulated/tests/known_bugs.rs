@@ -4,10 +4,10 @@
 mod machine;
 
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Extras, FactorizeArgs, Options,
-    Outcome, Problem, Report, ScalarKind, Source, SourceKind, Transpose,
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Complex, Extras, FactorizeArgs,
+    Options, Outcome, Problem, Report, ScalarKind, Source, SourceKind, Transpose,
 };
-use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
+use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
@@ -15,15 +15,7 @@ use machine::open;
 fn a_pivot_row_is_not_overwritten_while_others_search() {
     let Some(sound) = open(Emulated::new("sm_90")) else { return };
     // Four warps, which no barrier keeps together but the search's own.
-    let trial = Trial {
-        scalar: ScalarKind::F64,
-        order: 100,
-        plan: "left-looking",
-        step: Step::Factorize,
-        rows_first: false,
-        gaps: Gaps::None,
-        batch: Trial::KINDS,
-    };
+    let trial = Trial::new(ScalarKind::F64, 100, "left-looking", Step::Factorize);
     let expected = trial.run(&sound, &sound).unwrap();
     for (seed, plan) in (1..).zip(["left-looking", "left-looking", "tree-search", "right-looking"]) {
         let watched = open(Emulated::new("sm_90").seed(seed).checks(Checks::All)).unwrap();
@@ -57,6 +49,38 @@ fn a_subnormal_pivot_gives_no_nan() {
     // The multiplier is one, where the pivot's reciprocal would be infinite.
     assert_eq!(lu.as_slice(), [s, 1.0, s, s]);
     assert_eq!(factors.record().report().read_outcomes().unwrap(), [Outcome::Regular]);
+}
+
+#[test]
+fn complex_pivots_just_above_the_least_that_has_a_reciprocal_give_no_nan() {
+    let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+    // The square of its modulus is subnormal, which the instruction for reciprocals takes for zero.
+    let tiny = 2_f32.powi(-64);
+    for n in [3, 33] {
+        let host = Batch::from_fn(1, n, n, |_, i, j| match i == j {
+            true => Complex::new(tiny, tiny),
+            false => Complex::new(0.0, 0.0),
+        });
+        let inverse = gpu.invert(&gpu.to_device(&host.unwrap()).unwrap()).unwrap();
+        assert_eq!(inverse.report.read_outcomes().unwrap(), [Outcome::Regular], "order {n}");
+        let half = 0.5 / tiny;
+        assert_eq!(gpu.to_host(&inverse.batch).unwrap().as_slice()[0], Complex::new(half, -half), "order {n}");
+    }
+}
+
+#[test]
+fn zeros_keep_their_signs_whatever_the_plan() {
+    let Some(planner) = open(Emulated::new("sm_80")) else { return };
+    for (scalar, order) in [(ScalarKind::C64, 33), (ScalarKind::C64, 35), (ScalarKind::F64, 33)] {
+        let trial = Trial::new(scalar, order, "left-looking:inverse-window=0", Step::Invert);
+        let trial = Trial { batch: Trial::KINDS, ..trial };
+        let expected = trial.run(&planner, &planner).unwrap();
+        let watched = open(Emulated::new("sm_90").seed(1).checks(Checks::All)).unwrap();
+        for plan in ["left-looking", "resident"] {
+            let left = Trial { plan, ..trial }.run(&watched, &planner).unwrap();
+            assert!(left == expected, "{scalar:?} {order}, {plan}");
+        }
+    }
 }
 
 #[test]

@@ -38,9 +38,7 @@ const SUBSET: [(ScalarKind, &str, usize, bool); 4] = [
 /// The runs of a type: all that inverts by every plan, from matrices and from factors; the other steps by the planner's.
 fn trials(scalar: ScalarKind) -> Vec<(&'static str, Trial)> {
     let (_, architecture, order, rows_first) = SUBSET.into_iter().find(|row| row.0 == scalar).unwrap();
-    let trial = |plan, step| {
-        (architecture, Trial { scalar, order, plan, step, rows_first, gaps: Gaps::None, batch: Trial::KINDS })
-    };
+    let trial = |plan, step| (architecture, Trial { rows_first, ..Trial::new(scalar, order, plan, step) });
     let plans = || CudaPlan::NAMES.into_iter().chain(NUMBERED);
     let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
     let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
@@ -116,7 +114,7 @@ fn the_ordinary_run_reaches_every_plan_every_branch_and_every_step() {
         .flat_map(|row| trials(row.0))
         .map(|(architecture, trial)| {
             let number = architecture.trim_start_matches("sm_").parse::<u32>().unwrap() * 10;
-            (number, trial, trial.kernels(architecture).unwrap())
+            (number, trial, trial.kernels(&Emulated::new(architecture).limits().unwrap()).unwrap())
         })
         .collect();
     let includes = |kernel: &Specification, file: &str| {
@@ -176,15 +174,7 @@ fn what_stays_on_chip_gives_the_same_bits(
     plans: &[&'static str],
 ) {
     let Some(planner) = open(Emulated::new("sm_80")) else { return };
-    let trial = Trial {
-        scalar,
-        order,
-        plan: "left-looking",
-        step: Step::All,
-        rows_first: true,
-        gaps: Gaps::None,
-        batch: Trial::KINDS,
-    };
+    let trial = Trial { rows_first: true, ..Trial::new(scalar, order, "left-looking", Step::All) };
     let expected = trial.run(&planner, &planner).unwrap();
     for (seed, &plan) in (1..).zip(plans) {
         let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All)).unwrap();
@@ -222,6 +212,23 @@ fn windows_of_the_inverse_give_the_same_bits() {
 }
 
 #[test]
+fn kernels_of_one_order_or_of_a_class_of_orders_give_the_same_bits() {
+    let Some(planner) = open(Emulated::new("sm_80")) else { return };
+    for (scalar, order, plan, step) in [
+        (ScalarKind::F64, 61, "left-looking:exact=0", Step::Invert),
+        (ScalarKind::F64, 64, "left-looking", Step::Invert),
+        (ScalarKind::F32, 45, "resident", Step::All),
+        (ScalarKind::C64, 35, "resident", Step::All),
+    ] {
+        let trial = Trial::new(scalar, order, "left-looking", step);
+        let expected = trial.run(&planner, &planner).unwrap();
+        let watched = open(Emulated::new("sm_90").seed(5).checks(Checks::All).exact_orders()).unwrap();
+        let left = Trial { plan, ..trial }.run(&watched, &planner).unwrap();
+        assert!(left == expected, "{scalar:?} {order}, {plan}");
+    }
+}
+
+#[test]
 fn small_teams_on_chip_give_the_same_bits() {
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F32, 11, "sm_70", &["resident", "resident:panel=4,exact=1"]);
     what_stays_on_chip_gives_the_same_bits(ScalarKind::C32, 3, "sm_80", &["resident", "resident:helpers=1"]);
@@ -236,15 +243,7 @@ fn one_panel_in_registers_gives_the_same_bits() {
     }
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
     for (scalar, order) in [(ScalarKind::F32, 5), (ScalarKind::F64, 12), (ScalarKind::C32, 11), (ScalarKind::C64, 17)] {
-        let trial = Trial {
-            scalar,
-            order,
-            plan: "left-looking",
-            step: Step::System,
-            rows_first: false,
-            gaps: Gaps::None,
-            batch: Trial::KINDS,
-        };
+        let trial = Trial::new(scalar, order, "left-looking", Step::System);
         let Some(planner) = open(Emulated::new("sm_80")) else { return };
         let expected = trial.run(&planner, &planner).unwrap();
         let watched = open(Emulated::new("sm_90").seed(3).checks(Checks::All).largest_grid(2)).unwrap();
@@ -271,8 +270,12 @@ fn a_matrix_a_thread_gives_the_same_bits() {
     // Warps that go on to other matrices.
     for (order, rows_first, gaps) in [(3, false, Gaps::Given), (3, true, Gaps::Results), (5, false, Gaps::None)] {
         let Some(planner) = open(Emulated::new("sm_80")) else { return };
-        let (scalar, step, batch) = (ScalarKind::F64, Step::All, 2 * 64 + 1);
-        let trial = Trial { scalar, order, plan: "left-looking", step, rows_first, gaps, batch };
+        let trial = Trial {
+            rows_first,
+            gaps,
+            batch: Trial::MANY,
+            ..Trial::new(ScalarKind::F64, order, "left-looking", Step::All)
+        };
         let expected = trial.run(&planner, &planner).unwrap();
         let watched = open(Emulated::new("sm_90").seed(3).checks(Checks::All).largest_grid(2)).unwrap();
         let plan = "resident:rows=8,panel=8,exact=1";
@@ -284,15 +287,7 @@ fn a_matrix_a_thread_gives_the_same_bits() {
 fn the_order_of_turns_changes_no_bit() {
     let Some(ascending) = open(Emulated::new("sm_90")) else { return };
     for step in [Step::All, Step::Solve(Transpose::None)] {
-        let trial = Trial {
-            scalar: ScalarKind::F64,
-            order: 40,
-            plan: "left-looking",
-            step,
-            rows_first: true,
-            gaps: Gaps::None,
-            batch: Trial::KINDS,
-        };
+        let trial = Trial { rows_first: true, ..Trial::new(ScalarKind::F64, 40, "left-looking", step) };
         let expected = trial.run(&ascending, &ascending).unwrap();
         for seed in 1..20 {
             let permuted = Emulated::new("sm_90").seed(seed).open().unwrap();
@@ -305,15 +300,7 @@ fn the_order_of_turns_changes_no_bit() {
 fn a_triangle_that_shared_memory_cannot_hold_goes_by_parts() {
     let Some(planner) = open(Emulated::new("sm_90")) else { return };
     for plan in ["left-looking", "timely", "left-looking:inverse-block=5,inverse-rows=2,inverse-threads=32"] {
-        let trial = Trial {
-            scalar: ScalarKind::F64,
-            order: 33,
-            plan,
-            step: Step::Invert,
-            rows_first: false,
-            gaps: Gaps::None,
-            batch: Trial::KINDS,
-        };
+        let trial = Trial::new(ScalarKind::F64, 33, plan, Step::Invert);
         let expected = Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap();
         // Of 33 lines there is room for 13, or 8: a block column's own; and then for fewer, which only timely correction cannot do with.
         for shared_bytes in [1200, 800, 500] {

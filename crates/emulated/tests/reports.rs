@@ -7,7 +7,7 @@ use batchla_core::{
     Backend, Batch, BatchLayout, BatchedInvert, Error, ErrorKind, Memory, Prepared, Problem, ScalarKind, SourceKind,
 };
 use batchla_cuda::{Cuda, DeviceArray, DeviceMemory, KernelSource, Launch, Specification, Stream};
-use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
+use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
@@ -121,15 +121,7 @@ fn every_fault_is_reported_with_kernel_block_thread_and_line() {
 
 /// Kernels that copy beside the thread, by the functions that all kernels have for it.
 fn copying() -> KernelSource {
-    let trial = Trial {
-        scalar: ScalarKind::F32,
-        order: 8,
-        plan: "left-looking",
-        step: Step::Factorize,
-        rows_first: false,
-        gaps: Gaps::None,
-        batch: Trial::KINDS,
-    };
+    let trial = Trial::new(ScalarKind::F32, 8, "left-looking", Step::Factorize);
     let text = r#"#include "batchla_config.h"
 #include "instruction.cuh"
 __shared__ float line[64];
@@ -171,7 +163,7 @@ extern "C" __global__ void overwritten(float* x, unsigned int n) {
     wait_copies<0>();
 }
 "#;
-    let headers = trial.kernels("sm_90").unwrap()[0].source().headers;
+    let headers = trial.kernels(&Emulated::new("sm_90").limits().unwrap()).unwrap()[0].source().headers;
     KernelSource { name: "copies.cu", text, headers }
 }
 

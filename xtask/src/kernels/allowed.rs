@@ -24,24 +24,36 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=1", "NB=12", "ROWS=2"], 224),
     allow("getrf", &["SCALAR=2", "NB=8", "ROWS=1"], 88),
     allow("getrf", &["SCALAR=2", "NB=16", "ROWS=1"], 20),
-    allow("getrf", &["SCALAR=3", "NB=8", "ROWS=1"], 132),
+    allow("getrf", &["SCALAR=3", "NB=8", "ROWS=1"], 148),
     allow("getrf", &["SCALAR=3", "NB=12", "ROWS=1"], 44),
     // Order 1024, in blocks of 512 threads; not measured against another.
-    allow("getrf", &["SCALAR=2", "NB=12", "ROWS=2"], 204),
+    allow("getrf", &["SCALAR=2", "NB=12", "ROWS=2"], 252),
     // On chip: as many blocks a multiprocessor as shared memory holds beat fewer that spill nothing, wherever both were measured on an H200 (batches of 10 000): LU of
     // f32 of order 32, 0.0419 ms with 80 registers, 0.0451 with 128. Rows first spill more.
     allow("getrf", &["SCALAR=0", "HELPERS=0"], 64),
-    allow("getrf", &["SCALAR=1", "HELPERS=0"], 28),
+    allow("getrf", &["SCALAR=1", "HELPERS=0"], 40),
     allow("getrf", &["SCALAR=1", "HELPERS=2"], 24),
     allow("getrf", &["SCALAR=2", "HELPERS=0"], 104),
     allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 88),
     allow("getrf_getri", &["SCALAR=1", "HELPERS=0"], 4),
     allow("getrf_getri", &["SCALAR=2", "HELPERS=0"], 28),
+    // Rows of the panel before that are kept, and rows that are posted without a branch: what spills is less than what is saved, LU of f32 of order 64 0.237 ms before and
+    // 0.208 with them, of c32 of order 64 0.590 and 0.521 (benches/record/nvidia-h200/2026-11-22/choices-panel.csv).
+    allow("getrf", &["SCALAR=0", "WINDOW=0", "HELPERS=1"], 36),
+    allow("getrf", &["SCALAR=3", "WINDOW=0", "HELPERS=1"], 116),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=1"], 56),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=2"], 108),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=3"], 204),
+    allow("getrf_getri", &["SCALAR=1", "HELPERS=1"], 4),
+    allow("getrf_getri", &["SCALAR=3", "HELPERS=1"], 208),
     // By windows: a thread has all the registers that there are, and one warp as many rows as the order has: f64 of order 256, 8 rows of 8 columns.
-    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 28),
+    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 80),
     allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 36),
-    allow("getrf", &["SCALAR=1", "HELPERS=3"], 216),
-    allow("getrf", &["SCALAR=2", "WINDOW=16", "HELPERS=1"], 128),
+    allow("getrf", &["SCALAR=1", "WINDOW=16", "HELPERS=1"], 104),
+    allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=1"], 56),
+    allow("getrf", &["SCALAR=1", "HELPERS=3"], 388),
+    allow("getrf", &["SCALAR=2", "WINDOW=16", "HELPERS=1"], 268),
+    allow("getrf", &["SCALAR=2", "WINDOW=32", "HELPERS=1"], 104),
     allow("getrf", &["SCALAR=3", "WINDOW=16", "HELPERS=1"], 212),
     // Inverses by windows, likewise: c32 of order 192, 4 000, 10.8 ms with four blocks a multiprocessor, 10.9 with three; of 160, 10 000, 6.3 and 6.6; others in
     // benches/record/nvidia-h200/2026-11-21/choices-inverse.csv. One kernel for eight orders spills more than that for one.
@@ -64,6 +76,7 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrs_resident", &["SCALAR=3", "BAND=128"], 204),
     allow("gesv", &["SCALAR=0", "COLUMNS=0"], 236),
     allow("gesv", &["SCALAR=1", "COLUMNS=0"], 164),
+    allow("gesv", &["SCALAR=1", "COLUMNS=1"], 16),
     allow("gesv", &["SCALAR=3", "COLUMNS=0"], 16),
     // A register or two too many for as many blocks; what it costs was not measured.
     allow("getri", &["SCALAR=1", "NB=8"], 16),

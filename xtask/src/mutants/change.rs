@@ -18,8 +18,8 @@ pub(super) struct Mutant {
 /// Every file of the kernels' text.
 pub(super) fn files() -> Result<BTreeMap<&'static str, &'static str>, batchla::Error> {
     let mut files = BTreeMap::new();
-    for (architecture, trial) in TRIALS {
-        for specification in trial.kernels(architecture)? {
+    for (gpu, trial) in TRIALS {
+        for specification in trial.kernels(&gpu.emulated().limits()?)? {
             let source = specification.source();
             files.insert(source.name, source.text);
             files.extend(source.headers.iter().copied());

@@ -165,6 +165,5 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
             for (int i = tid; word != 0 && i < n; i += LANES)
                 for (int c = 0; c < columns; ++c) *systems.x.at(i, c) = not_a_number<Scalar>();
         }
-        Lanes::sync();
     }
 }

@@ -7,16 +7,14 @@ template <class P>
 __device__ inline void take_back(P& panel, Election& election, int first, int width, int tid) {
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         const int j = panel.place(r, tid) - first;
-        if (j >= 0 && j < width) {
-            // What lies before column j has not changed, nor was it posted.
-            const Scalar* row = election.chosen(j, tid);
-            UNROLL for (int p = 0; p < PACKS; ++p)
-                if (p >= j / Pack::LENGTH) {
-                    const Pack x = *reinterpret_cast<const Pack*>(row + p * Pack::LENGTH);
-                    UNROLL for (int c = p * Pack::LENGTH; c < min((p + 1) * Pack::LENGTH, NB); ++c) panel.at(r, c, tid) = x.value[c % Pack::LENGTH];
-                }
-            if (is_zero(row[j])) atomicMin(&election.zero, u32(first + j));
-        }
+        const bool chosen = u32(j) < u32(width);
+        // What lies before column j has not changed, nor was it posted.
+        const Scalar* row = election.chosen(chosen ? j : 0, tid);
+        UNROLL for (int p = 0; p < PACKS; ++p)
+            if (chosen && p >= j / Pack::LENGTH) {
+                const Pack x = *reinterpret_cast<const Pack*>(row + p * Pack::LENGTH);
+                UNROLL for (int c = p * Pack::LENGTH; c < min((p + 1) * Pack::LENGTH, NB); ++c) panel.at(r, c, tid) = x.value[c % Pack::LENGTH];
+            }
     }
 }
 
@@ -50,9 +48,11 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
         if (choice.safe()) {
             UNROLL for (int r = 0; r < panel.rows(); ++r) panel.at(r, j, tid) = by.by_reciprocal(panel.at(r, j, tid));
         } else if (!is_zero(by.value)) {
-            // Below a zero pivot all is zero: nothing to divide.
             UNROLL for (int r = 0; r < panel.rows(); ++r)
                 if (panel.place(r, tid) > k) panel.at(r, j, tid) = divide(panel.at(r, j, tid), by.value);
+        } else if (tid % LANES == 0) {
+            // Below a zero pivot all is zero: nothing to divide.
+            atomicMin(&election.zero, u32(k));
         }
         UNROLL for (int r = 0; r < panel.rows(); ++r)
             UNROLL for (int c = j + 1; c < NB; ++c)
@@ -62,19 +62,20 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
 }
 
 // `Width` columns, a whole panel, by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
-// their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt. Rows that stand at
-// place `n` or beyond are chosen in columns from there on only.
+// their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt. Of rows beyond the matrix, which
+// are zero left of their diagonal, none has such a pivot too early.
 template <int Width, int Rows>
-__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int n, int tid) {
-    u32 unusual = 0;
+__device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int tid) {
+    UNROLL for (int r = 0; r < Rows; ++r) panel.place(r, tid) -= first;  // compared with constants
+    constexpr u32 LEAST = Range<Real>::LEAST_KEY - 1, MOST = Range<Real>::MOST_KEY - 1;
+    u32 ties = 0, furthest = 0;  // above LEAST, or around it
     UNROLL for (int j = 0; j < Width; ++j) {
-        const int k = first + j, limit = k < n ? n : NOWHERE;
         u32 own = 0;
         int which = 0;  // of this thread's rows, and whether two are as good
         bool tie = false;
         Scalar best = panel.at(0, j, tid);
         UNROLL for (int r = 0; r < Rows; ++r) {
-            const u32 key = u32(panel.place(r, tid) - k) < u32(limit - k) ? upper_key(panel.at(r, j, tid)) : 0;
+            const u32 key = panel.place(r, tid) >= j ? upper_key(panel.at(r, j, tid)) - 1 : 0;
             if (r > 0) {
                 tie = key > own ? false : tie | (key == own);
                 best = key > own ? panel.at(r, j, tid) : best;
@@ -86,15 +87,15 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         const Scalar inverse = reciprocal(best);  // before it is known whose is wanted: the division overlaps the search
         const u32 those = Lanes::ballot(own == most);
         const bool mine = own == most && (those & ((1u << tid) - 1)) == 0;
-        unusual |= (those & (those - 1)) | u32(mine & tie);
-        unusual |= u32(most - Range<Real>::LEAST_KEY >= Range<Real>::MOST_KEY - Range<Real>::LEAST_KEY);
+        ties |= (those & (those - 1)) | u32(mine & tie);
+        furthest = max(furthest, most - LEAST);
         Candidate& candidate = election.candidates(j)[0];
-        if (mine) {
-            UNROLL for (int r = 0; r < Rows; ++r)
-                if (which == r) {
-                    UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; ++c) candidate.row[c] = panel.at(r, c, tid);
-                    candidate.tell(inverse, panel.place(r, tid));
-                }
+        UNROLL for (int r = 0; r < Rows; ++r) {
+            const bool chosen = mine & (which == r);
+            constexpr int PACK = 16 / sizeof(Real), PAIR = 2 * sizeof(Scalar) / sizeof(Real);
+            UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; c += Pack::LENGTH) store_if<PACK>(chosen, parts(candidate.row + c), parts(&panel.at(r, c, tid)));
+            const Pair told = {{inverse, carrying<Scalar>(panel.place(r, tid))}};
+            store_if<PAIR>(chosen, parts(candidate.told().value), parts(told.value));
         }
         Lanes::sync();
         Scalar row[PACKS * Pack::LENGTH];
@@ -105,13 +106,14 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         const Position chosen = carried(told.value[1]);
         UNROLL for (int r = 0; r < Rows; ++r) {
             const Position place = panel.place(r, tid);
-            panel.place(r, tid) = place == chosen ? k : place == k ? chosen : place;
+            panel.place(r, tid) = place == chosen ? j : place == j ? chosen : place;
             const Scalar l = by.by_reciprocal(panel.at(r, j, tid));
             panel.at(r, j, tid) = l;
             UNROLL for (int c = j + 1; c < Width; ++c) panel.at(r, c, tid) = subtract_product(panel.at(r, c, tid), l, row[c]);
         }
     }
-    if (Warp::any(unusual != 0)) return false;  // all teams of a warp go the same way
+    UNROLL for (int r = 0; r < Rows; ++r) panel.place(r, tid) += first;
+    if (Warp::any(ties != 0 || furthest >= MOST - LEAST)) return false;  // all teams of a warp go the same way
     take_back(panel, election, first, Width, tid);
     return true;
 }

@@ -25,6 +25,5 @@ extern "C" __global__ void __launch_bounds__(THREADS* TEAMS, BATCHLA_BLOCKS)
         if (live && tid == 0) status[b] = bad ? NOT_FINITE : info;
         if (live && rows != nullptr)
             for (int i = tid; i < order; i += THREADS) rows[b * order + i] = shared.origin[i];
-        team_sync();
     }
 }

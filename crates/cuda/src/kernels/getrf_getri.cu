@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
             safe = !Lanes::any(prepare_sweeps(panel, shared, tid, [&](int i) { return i * result.col; }));
         } else {
             begin_columns(in, chip, shared, order, n, order, tid, live);
-            factor_columns(panel, chip, shared, chip.pivots, 0, order, n, order, tid, live);
+            factor_columns(panel, chip, shared, 0, order, n, order, tid);
             bad = crew_any(settle_rows(chip, order, tid));
         }
         u32 word = bad ? NOT_FINITE : shared.info();

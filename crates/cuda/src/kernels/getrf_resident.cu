@@ -45,18 +45,20 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
             }
             UNROLL for (int r = 0; r < ROWS; ++r)
                 if (live && origins != nullptr && panel.position[r] >= 0) origins[panel.position[r]] = tid + r * LANES;
-            Lanes::sync();
             for (int j = tid; live && j < n; j += LANES) exchanges[j] = shared.pivot(j);
         } else {
 #if BATCHLA_WINDOW > 0
-            bad = getrf_by_windows(in, out, chip, shared, exchanges, n, order, tid);
+            bad = getrf_by_windows(in, out, chip, shared, n, order, tid);
 #else
             Panels panel(order, tid % LANES);
             begin_columns(in, chip, shared, order, n, order, tid, live);
-            factor_columns(panel, chip, shared, exchanges, 0, order, n, order, tid, live);
+            factor_columns(panel, chip, shared, 0, order, n, order, tid);
             if (live) bad = store(chip, out, 0, n, n, tid);
 #endif
-            for (int i = tid; live && origins != nullptr && i < n; i += CREW) origins[i] = chip.origin[i];
+            for (int i = tid; live && i < n; i += CREW) {
+                exchanges[i] = chip.pivots[i];
+                if (origins != nullptr) origins[i] = chip.origin[i];
+            }
         }
         bad = crew_any(bad);
         if (live && tid == 0) status[b] = bad ? NOT_FINITE : shared.info();

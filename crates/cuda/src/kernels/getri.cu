@@ -73,7 +73,6 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
                             if (c < columns && i + r * threads < last) *unknown.at(i + r * threads, column + c) = rest.element[r][c];
                 }
             }
-            __syncthreads();
         }
     }
 }
@@ -94,7 +93,6 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
         if (failed == 0) {
             const Factors triangle(l, b);
             const Columns known(w, b);
-            __syncthreads();
             for (int k = threadIdx.x; k < order; k += threads) place[k] = rows == nullptr ? k : rows[b * order + k];
             __syncthreads();
             for (int first = (end - 1) * NB; first >= begin * NB; first -= NB) {
@@ -156,7 +154,6 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
                                 if (i + r * threads < order) *result.at(i + r * threads, place[column + c]) = rest.element[r][c];
                     }
                 }
-                __syncthreads();
             }
             if (__syncthreads_or(bad)) failed = NOT_FINITE;
             if (threadIdx.x == 0 && failed != 0) status[b] = failed;

@@ -118,6 +118,5 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
         }
         for (int i = tid; failed != 0 && i < n; i += CREW)
             for (int j = 0; j < n; ++j) *result.at(i, j) = not_a_number<Scalar>();
-        crew_sync();
     }
 }

@@ -60,7 +60,6 @@ extern "C" __global__ void getrs(Operand lu, const u32* rows, u32 one_matrix, Op
         const int first = item % tiles * TILE, count = min(TILE, columns - first);
         const u32* row = rows + (one_matrix ? 0 : m * order);
         const MatrixAt<false> right(b, m), result(x, m);
-        __syncthreads();
         // Neighbouring threads take neighbouring elements, whichever way they lie.
         for (int e = threadIdx.x; e < order * TILE; e += blockDim.x) {
             const int i = right.row < right.col ? e % order : e / TILE, c = right.row < right.col ? e / order : e % TILE;

@@ -17,7 +17,7 @@ __device__ inline int opaque(int x) {
     return x;
 }
 
-// 1 / x for x within Range, but for the last bit; no branch. The compiler leaves it where it is written.
+// 1 / x for x within Range, but for the last bit; no branch. What is subnormal counts as zero. The compiler leaves it where it is written.
 __device__ inline float reciprocal(float x) {
 #if PTX_ARCH > 0
     float r;
@@ -26,7 +26,7 @@ __device__ inline float reciprocal(float x) {
     asm volatile("" : "+f"(r));
     return r;
 #else
-    return 1.0f / x;
+    return 1.0f / (magnitude(x) < 0x1p-126f ? x * 0.0f : x);
 #endif
 }
 __device__ inline double reciprocal(double x) {
@@ -39,7 +39,7 @@ __device__ inline double reciprocal(double x) {
     asm volatile("" : "+d"(r));
     return r;
 #else
-    return 1.0 / x;
+    return 1.0 / (magnitude(x) < 0x1p-1022 ? x * 0.0 : x);
 #endif
 }
 template <class R>
@@ -48,8 +48,8 @@ __device__ inline Complex<R> reciprocal(Complex<R> x) {
     return {x.re * scale, -x.im * scale};
 }
 
-// A divisor, with its reciprocal where that is safe. The quotient is corrected by its remainder: x / x is one, as exact
-// tests of singularity want, and tiny or huge divisors (LAPACK's sfmin rule) are divided by.
+// A divisor, with its reciprocal where that is safe. The quotient is corrected by its remainder: of real numbers x / x is one, as exact
+// tests of singularity want. Tiny or huge divisors (LAPACK's sfmin rule) are divided by.
 template <class T>
 struct Divisor {
     typedef typename Number<T>::Real R;
@@ -67,6 +67,35 @@ __device__ inline Divisor<T> divisor(T value) {
     return {value, reciprocal(value)};
 }
 
+// Stores two or four numbers, side by side in shared memory, where `wanted` holds; no branch.
+template <int Count>
+__device__ inline void store_if(bool wanted, double* shared, const double* x) {
+    UNROLL for (int s = 0; s < Count; s += 2) {
+#if PTX_ARCH > 0
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v2.f64 [%1], {%2, %3}; }" ::"r"(u32(wanted)),
+                     "r"(u32(__cvta_generic_to_shared(shared + s))), "d"(x[s]), "d"(x[s + 1])
+                     : "memory");
+#else
+        for (int t = s; wanted && t < s + 2; ++t) shared[t] = x[t];
+#endif
+    }
+}
+template <int Count>
+__device__ inline void store_if(bool wanted, float* shared, const float* x) {
+#if PTX_ARCH > 0
+    const u32 to = u32(__cvta_generic_to_shared(shared));
+    if constexpr (Count == 4) {
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v4.f32 [%1], {%2, %3, %4, %5}; }" ::"r"(u32(wanted)), "r"(to), "f"(x[0]),
+                     "f"(x[1]), "f"(x[2]), "f"(x[3])
+                     : "memory");
+    } else {
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v2.f32 [%1], {%2, %3}; }" ::"r"(u32(wanted)), "r"(to), "f"(x[0]), "f"(x[1])
+                     : "memory");
+    }
+#else
+    for (int t = 0; wanted && t < Count; ++t) shared[t] = x[t];
+#endif
+}
 // The slot of the multiprocessor that the calling warp has; slots four apart share their arithmetic units.
 __device__ inline u32 warp_slot() {
 #if PTX_ARCH > 0

@@ -56,7 +56,6 @@ __device__ void interchange_serial(const Moves& moves, M lu, int first, int widt
             *lu.at(k, c) = *lu.at(p, c);
             *lu.at(p, c) = x;
         }
-        team_sync();
     }
 }
 

@@ -20,7 +20,7 @@ struct Shared : Election {
     };
     Scalar upper[IN_REGISTERS ? 1 : NB][LINE];  // the rows of U of the next panel
 
-    // The exchange of column j of the latest panel.
+    // The exchange of column j of the latest panel, counted from its first.
     __device__ Position pivot(int j) { return candidates(j)[0].place(); }
     // The rows chosen, the one of column j in line j.
     __device__ Scalar (*rows())[CANDIDATE] { return reinterpret_cast<Scalar(*)[CANDIDATE]>(candidates(0)[0].row); }
@@ -50,11 +50,20 @@ __device__ inline void solve_lower(Scalar (&y)[NB], const Lower& l) {
         UNROLL for (int i = k + 1; i < NB; ++i) y[i] = subtract_product(y[i], l.column[k][i / Pack::LENGTH].value[i % Pack::LENGTH], y[k]);
 }
 
-// The columns of the panel at `first`, where they lack, but for a window's first, the exchange and the part of the panel before.
-__device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int window, int first, int lane) {
+// Registers that a thread has, a quarter of a multiprocessor's 512 for each of its warps, and how many a panel takes, about. Whether a thread still has its rows of
+// the panel before when it comes to the next.
+constexpr int REGISTERS = 512 / (((1 + HELPERS) * BATCHLA_BLOCKS + 3) / 4), TAKEN = 24 + 12 * ROWS + 3 * ROWS * NB * int(sizeof(Scalar) / sizeof(u32));
+constexpr bool KEEPS_LEFT = HELPERS > 0 && WINDOW == 0 && TAKEN <= REGISTERS;
+
+// The columns of the panel at `first`, where they lack, but for a window's first, the exchange and the part of the panel before. `again`: for the second time.
+__device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int window, int first, int lane, bool again) {
     const int before = first - NB;
+    Scalar left[KEEPS_LEFT ? NB : 1][ROWS];
     UNROLL for (int r = 0; r < ROWS; ++r)
-        UNROLL for (int c = 0; c < NB; ++c) panel.element[r][c] = *a.at(max(panel.was[r], 0), first + c);
+        UNROLL for (int c = 0; c < NB; ++c) {
+            if (KEEPS_LEFT) left[c][r] = panel.element[r][c];
+            panel.element[r][c] = *a.at(max(panel.was[r], 0), first + c);
+        }
     if (first == window) return;
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int k = panel.position[r] - before;
@@ -71,16 +80,20 @@ __device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int
     Lanes::sync();
     const Scalar* own[ROWS];
     UNROLL for (int r = 0; r < ROWS; ++r) own[r] = a.at(max(panel.position[r], 0), before);
-#pragma unroll 4
+    if (KEEPS_LEFT && again)
+        UNROLL for (int k = 0; k < NB; ++k)
+            UNROLL for (int r = 0; r < ROWS; ++r) left[k][r] = own[r][k * a.stride];
+#pragma unroll KEEPS_LEFT ? NB : 4
     for (int k = 0; k < NB; ++k) {
-        Scalar left[ROWS];
-        UNROLL for (int r = 0; r < ROWS; ++r) left[r] = own[r][k * a.stride];
+        Scalar* const l = left[KEEPS_LEFT ? k : 0];
+        if (!KEEPS_LEFT)
+            UNROLL for (int r = 0; r < ROWS; ++r) l[r] = own[r][k * a.stride];
         UNROLL for (int p = 0; p < PACKS; ++p) {
             const Pack u = *reinterpret_cast<const Pack*>(&shared.upper[k][p * Pack::LENGTH]);
             UNROLL for (int s = 0; s < Pack::LENGTH; ++s)
                 UNROLL for (int r = 0; r < ROWS; ++r) {
                     Scalar& x = panel.element[r][p * Pack::LENGTH + s];
-                    x = subtract_product(x, left[r], u.value[s]);
+                    x = subtract_product(x, l[r], u.value[s]);
                 }
         }
     }
@@ -112,7 +125,7 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
             *a.at(chosen, c) = y;
             *a.at(k, c) = x;
         }
-        if (lane == 0) shared.candidates(k - first)[0].tell(zero<Scalar>(), chosen);
+        if (lane == 0) shared.candidates(k - first)[0].tell(zero<Scalar>(), chosen - first);
         UNROLL for (int r = 0; r < ROWS; ++r) {
             const Position place = panel.position[r];
             panel.position[r] = place == chosen ? k : place == k ? chosen : place;
@@ -132,10 +145,9 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
     UNROLL for (int r = 0; r < ROWS; ++r)
         UNROLL for (int c = 0; c < WIDTH; ++c)
             if (panel.position[r] >= first) panel.element[r][c] = *a.at(panel.position[r], first + c);
-    Lanes::sync();
 }
 
-// Factors the panel at `first`, which `load()` brings; `work` is where that may take place, the matrix or as good.
+// Factors the panel at `first`, which `load(again)` brings; `work` is where that may take place, the matrix or as good.
 template <class Load>
 __device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared, int first, int n, int order, int lane, Load load) {
     Position was[ROWS];
@@ -143,12 +155,12 @@ __device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared
     bool plain = true;
 #pragma unroll 1
     while (true) {
-        load();
+        load(!plain);
         if (!plain) {
             getf2_with_care(panel, work, shared, first, n, order, lane);
             break;
         }
-        if (getf2_plain<WIDTH>(panel, shared, first, n, lane)) break;
+        if (getf2_plain<WIDTH>(panel, shared, first, lane)) break;
         plain = false;
         UNROLL for (int r = 0; r < ROWS; ++r) panel.position[r] = was[r];
     }
@@ -158,7 +170,7 @@ __device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared
 // A matrix that is one panel, factored in registers; where there is none (`live` does not hold), the identity.
 __device__ inline void factor_in_registers(Panels& panel, Shared& shared, Input in, int n, int order, int tid, bool live) {
     if (tid == 0) shared.begin();
-    factor_panel(panel, {shared.rows()[0], CANDIDATE}, shared, 0, n, order, tid, [&] {
+    factor_panel(panel, {shared.rows()[0], CANDIDATE}, shared, 0, n, order, tid, [&](bool) {
         UNROLL for (int r = 0; r < ROWS; ++r) {
             const int i = opaque(tid) + r * LANES;  // no address is kept for a second turn
             if (live) {
@@ -209,7 +221,7 @@ __device__ inline bool prepare_sweeps(const Panels& panel, Shared& shared, int t
 }
 
 // Puts the factored panel where others find it, and tells them of it.
-__device__ inline void store_panel(const Panels& panel, const Chip& chip, Resident a, Shared& shared, u32* pivots, int window, int first, int n, int lane, bool live) {
+__device__ inline void store_panel(const Panels& panel, const Chip& chip, Resident a, Shared& shared, int window, int first, int lane) {
     Exchange& exchange = shared.exchange[first / NB % 2];
     UNROLL for (int r = 0; r < ROWS; ++r) {
         const int was = panel.was[r], to = panel.position[r];
@@ -220,9 +232,13 @@ __device__ inline void store_panel(const Panels& panel, const Chip& chip, Reside
         if (to < first + NB) exchange.from[to - first] = was;
         if (was < first + NB) exchange.to[was - first] = to;
     }
-    for (int c = lane; first > window && c < NB; c += LANES)
-        UNROLL for (int k = 0; k < NB; ++k) *a.at(first - NB + k, first + c) = shared.upper[k][c];
-    for (int j = lane; live && j < NB && first + j < n; j += LANES) pivots[first + j] = shared.pivot(j);
+    for (int e = lane; first > window && e < NB * PACKS; e += LANES) {
+        const int c = e / PACKS, k = e % PACKS * Pack::LENGTH;
+        Pack u;
+        UNROLL for (int s = 0; s < Pack::LENGTH; ++s) u.value[s] = shared.upper[k + s][c];
+        *a.pack(first - NB + k, first + c) = u;
+    }
+    for (int j = lane; j < NB; j += LANES) chip.pivots[first + j] = first + shared.pivot(j);
     Lanes::sync();
 }
 
@@ -264,18 +280,18 @@ __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared,
 
 // Leaves, of columns `window` .. `end` of L and U, what is on chip there, and of each row where it has come from and where it stands in each
 // block column. All that is on their left has had its part.
-__device__ inline void factor_columns(Panels& panel, const Chip& chip, Shared& shared, u32* pivots, int window, int end, int n, int order, int tid, bool live) {
+__device__ inline void factor_columns(Panels& panel, const Chip& chip, Shared& shared, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
     const int warp = tid / LANES, lane = tid % LANES;
-    const bool helps = HELPERS == 0 || warp > 0;
     UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = panel.position[r];
     for (int first = window; first < end; first += NB) {
-        if (helps && first > window)
-            follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, end, order, HELPERS == 0 ? 0 : warp - 1, HELPERS == 0 ? 1 : HELPERS, lane);
-        if (HELPERS == 0) Lanes::sync();
-        if (warp == 0) {
-            factor_panel(panel, a, shared, first, n, order, lane, [&] { load_panel(panel, a, shared, window, first, lane); });
-            store_panel(panel, chip, a, shared, pivots, window, first, n, lane, live);
+        const Exchange& before = shared.exchange[(first / NB + 1) % 2];
+        if (HELPERS > 0 && warp > 0) {
+            if (first > window) follow(a, before, first - NB, end, order, warp - 1, HELPERS, lane);
+        } else {
+            if (HELPERS == 0 && first > window) follow(a, before, first - NB, end, order, 0, 1, lane);
+            factor_panel(panel, a, shared, first, n, order, lane, [&](bool again) { load_panel(panel, a, shared, window, first, lane, again); });
+            store_panel(panel, chip, a, shared, window, first, lane);
         }
         if (first == 0) wait_copies<0>();
         if (HELPERS > 0 || first == 0) crew_sync();

@@ -26,7 +26,6 @@ extern "C" __global__ void permutation(const u32* pivots, const u32* given, u32*
         }
         __syncthreads();
         for (int i = threadIdx.x; i < order; i += blockDim.x) rows[b * order + i] = row[i];
-        __syncthreads();
     }
 }
 

@@ -80,8 +80,8 @@ struct Resident {
 typedef unsigned char Place;
 
 // Shared memory of a crew whose size depends on the order: the matrix, two panels on the left of a window, of each row its origin
-// and, row by row, the place in which it stands in each block column; origins as they were when each window had been done; for inversion
-// (`INVERTS`), the reciprocals of the diagonal and exchanges.
+// and, row by row, the place in which it stands in each block column; exchanges; origins as they were when each window had been done; for inversion
+// (`INVERTS`), the reciprocals of the diagonal.
 struct Chip {
     Resident matrix, panels;
     Scalar* reciprocal;
@@ -96,14 +96,14 @@ struct Chip {
         done = WINDOW > 0 ? words((order - 1) / WINDOW) : 0;
         const u32 elements = stride * (columns + (WINDOW > 0 ? 2 * NB : 0)) + (INVERTS ? padded : 0);
         const u32 bytes = elements * u32(sizeof(Scalar)) +
-                          padded * (u32(sizeof(Position)) + (INVERTS ? u32(sizeof(u32)) : 0) + blocks + done);
+                          padded * (u32(sizeof(Position)) + u32(sizeof(u32)) + blocks + done);
         unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar) > 16 ? LANES * sizeof(Scalar) : 16));
         matrix = {reinterpret_cast<Scalar*>(part), int(stride)};
         panels = {matrix.at(0, columns), int(stride)};
         reciprocal = panels.origin;
         origin = reinterpret_cast<Position*>(part + elements * u32(sizeof(Scalar)));
         pivots = reinterpret_cast<u32*>(origin + padded);
-        place = reinterpret_cast<Place*>(pivots + (INVERTS ? padded : 0));
+        place = reinterpret_cast<Place*>(pivots + padded);
         past = place + padded * blocks;
     }
     // The matrix, of which column `window` is the first on chip.

@@ -56,11 +56,11 @@ template <>
 struct Range<float> {
     static __device__ float infinity() { return __int_as_float(0x7f800000); }
     static __device__ float nan() { return __int_as_float(0x7fc00000); }
-    // Numbers between these have a reciprocal, and complex ones a square modulus, that neither overflows nor loses bits. `upper_key`
-    // of these:
-    static constexpr float LEAST = 0x1p-63f;
+    // Numbers between these have a reciprocal, and complex ones a square modulus, at least half the square of the size, that neither overflows nor loses bits.
+    // `upper_key` of these:
+    static constexpr float LEAST = 0x1p-62f;
     static constexpr float MOST = 0x1p63f;
-    static constexpr u32 LEAST_KEY = 0x20000001, MOST_KEY = 0x5f000001;
+    static constexpr u32 LEAST_KEY = 0x20800001, MOST_KEY = 0x5f000001;
 };
 template <>
 struct Range<double> {
@@ -204,6 +204,20 @@ __device__ NOINLINE Complex<R> divide(Complex<R> a, Complex<R> b) {
     return {shifted(re, a_shift - b_shift), shifted(im, a_shift - b_shift)};
 }
 
+// The real numbers that numbers are made of.
+template <class R>
+__device__ inline R* parts(Complex<R>* x) {
+    return &x->re;
+}
+template <class R>
+__device__ inline const R* parts(const Complex<R>* x) {
+    return &x->re;
+}
+template <class R>
+__device__ inline R* parts(R* x) {
+    return x;
+}
+
 // A position in a number's stead.
 template <class T>
 __device__ inline T carrying(Position x);
@@ -213,7 +227,7 @@ __device__ inline float carrying<float>(Position x) {
 }
 template <>
 __device__ inline double carrying<double>(Position x) {
-    return __longlong_as_double(x);
+    return __longlong_as_double(u32(x));
 }
 template <>
 __device__ inline Complex<float> carrying<Complex<float>>(Position x) {
@@ -221,7 +235,7 @@ __device__ inline Complex<float> carrying<Complex<float>>(Position x) {
 }
 template <>
 __device__ inline Complex<double> carrying<Complex<double>>(Position x) {
-    return {__longlong_as_double(x), 0};
+    return {__longlong_as_double(u32(x)), 0};
 }
 __device__ inline Position carried(float x) { return Position(__float_as_uint(x)); }
 __device__ inline Position carried(double x) { return Position(__double_as_longlong(x)); }

@@ -116,7 +116,7 @@ struct Tile {
         }
     }
     // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`. Downwards the first may be ragged: B, which
-    // is on chip, has zeros there.
+    // is on chip, has zeros there, whose signs matter where they are parts of complex numbers.
     template <bool Upwards, bool Masked, int Ahead>
     __device__ void begin_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) const {
         load_streamed<Upwards, Masked, !Upwards && RAGGED, false>(own_rows[0], 0, begin, end);
@@ -131,7 +131,12 @@ struct Tile {
                 if (done + s >= steps) break;
                 Real right[Tiles][2];
                 const int k = k_of<Upwards>(done + s, begin, end);
-                UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards, false>(right, k, half, end);
+                UNROLL for (int half = 0; half < 2; ++half)
+                    if (!Upwards && RAGGED && PARTS == 2 && done + s == 0) {
+                        load_right<Upwards, true>(right, k, half, end);
+                    } else {
+                        load_right<Upwards, false>(right, k, half, end);
+                    }
                 multiply(own_rows[s], right);
                 load_streamed<Upwards, Masked, false, Whole>(own_rows[s], done + s + Ahead, begin, end);
             }
@@ -218,7 +223,7 @@ struct Tile {
 // About `Wide` columns at a time, of each lane a pack of rows of four.
 template <int Wide, bool Upwards = true>
 __device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
-    constexpr int WIDE = 4, DEEP = LANES * WIDE / Wide > LANES / 4 ? LANES * WIDE / Wide : LANES < 8 ? LANES : 8;
+    constexpr int WIDE = 4, DEEP = LANES < 8 ? LANES : LANES * WIDE / Wide > LANES / 4 ? LANES * WIDE / Wide : 8;
     const int rows = lane % DEEP * Pack::LENGTH, columns = lane / DEEP * WIDE;
     for (int j = begin + columns; j < end; j += LANES / DEEP * WIDE)
         for (int i = top + rows; i < order; i += DEEP * Pack::LENGTH) {

@@ -26,7 +26,7 @@ impl ResidentPlan {
         let inverts = usize::from(self.inverts);
         let one = stride * (columns + beside) * bytes
             + order.next_multiple_of(16)
-                * (4 + inverts * (bytes + 4) + columns.div_ceil(self.panel).next_multiple_of(4) + done);
+                * (8 + inverts * bytes + columns.div_ceil(self.panel).next_multiple_of(4) + done);
         self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
     }
 

@@ -258,7 +258,8 @@ impl GetrfPlan {
             // In shared memory, as wide as it fits.
             plan.panel /= 2;
         }
-        plan.panel = request.number_or("panel", 1..=64, plan.panel)?;
+        // A lane solves one column of U.
+        plan.panel = request.number_or("panel", 1..=WARP, plan.panel)?;
         if threads < WARP {
             plan.panel = plan.panel.min(threads);
         }

@@ -78,6 +78,7 @@ impl GetrsPlan {
         let split = warps * share / columns;
         let height = band / split;
         if !band.is_multiple_of(panel)
+            || !band.is_multiple_of(split)
             || !height.is_multiple_of(16)
             || !(height * share).is_multiple_of(4 * WARP * pack)
         {

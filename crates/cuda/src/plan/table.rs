@@ -40,7 +40,7 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
-/// (batches of 4 000); and by the tuner, which tries every order: LU of doubles from 17 to 64, inverses of f32 from 37 to 64
+/// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
@@ -48,11 +48,12 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 56),
         tuned(32, 32, 1, 0, 80),
         tuned(36, 36, 2, 0, 128),
-        tuned(48, 8, 2, 0, 128),
+        tuned(48, 8, 2, 0, 96),
         tuned(64, 8, 2, 1, 96),
+        tuned(80, 8, 3, 1, 128),
         tuned(96, 8, 3, 2, 128),
-        tuned(112, 8, 4, 2, 168),
-        tuned(128, 8, 4, 3, 128),
+        tuned(112, 8, 4, 1, 168),
+        tuned(128, 8, 4, 3, 168),
         window(32, tuned(160, 8, 1, 1, 168)),
         window(32, tuned(256, 8, 1, 1, 255)),
     ];
@@ -62,8 +63,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(32, 32, 1, 0, 128),
         tuned(36, 36, 2, 0, 168),
         tuned(48, 8, 2, 0, 128),
-        tuned(56, 8, 2, 1, 96),
-        tuned(64, 8, 2, 1, 128),
+        tuned(64, 8, 2, 1, 96),
+        tuned(88, 8, 3, 2, 96),
         tuned(96, 8, 3, 2, 128),
         tuned(128, 8, 4, 3, 128),
     ];
@@ -90,6 +91,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 96),
         tuned(20, 20, 1, 0, 128),
         tuned(32, 32, 1, 0, 168),
+        tuned(36, 4, 2, 0, 96),
         tensor(48, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
         tensor(72, 8, 3, 1, 255),

@@ -210,6 +210,7 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
     for bad in [
         "left-looking:threads=64,rows=1",
         "left-looking:panel=0",
+        "left-looking:panel=33",
         "left-looking:panel",
         "left-looking:panels=3",
         "abacus",

@@ -4,6 +4,8 @@
 namespace emulator {
 template <class T>
 EMULATOR void copy_async(T* shared, const T* global) {
+    if ((reinterpret_cast<unsigned long>(shared) | reinterpret_cast<unsigned long>(global)) % sizeof(T) != 0)
+        attached->undefined("a copy begins within what it moves at a time", 0, "", CALLER);
     attached->copy(shared, global, sizeof(T), CALLER);
 }
 EMULATOR inline void commit_copies() { attached->commit(); }
