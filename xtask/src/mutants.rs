@@ -29,6 +29,9 @@ pub(crate) struct Mutants {
     /// Only those that are listed without a reason
     #[arg(long)]
     unexplained: bool,
+    /// Only those of lines that this commit has not
+    #[arg(long, value_name = "COMMIT")]
+    since: Option<String>,
     /// Only the K-th of N parts
     #[arg(long, value_name = "K/N", value_parser = shard, default_value = "0/1")]
     shard: (usize, usize),
@@ -96,6 +99,13 @@ fn shown_of(all: &[Mutant], chosen: &[usize]) -> Result<BTreeMap<usize, Option<S
     Ok(found.into_inner()?)
 }
 
+/// The text that a file of the kernels has in a commit, if there is one; none where it is not there.
+fn text_in(root: &Path, commit: Option<&str>, file: &str) -> Result<String, Box<dyn Error>> {
+    let Some(commit) = commit else { return Ok(String::new()) };
+    let there = format!("{commit}:crates/cuda/src/kernels/{file}");
+    Ok(String::from_utf8(Command::new("git").args(["show", &there]).current_dir(root).output()?.stdout)?)
+}
+
 pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Error>> {
     let all = change::mutants()?;
     if let Some(one) = options.one {
@@ -113,8 +123,17 @@ pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Er
         Some(why) => why.is_empty() || !options.unexplained,
         None => !options.survivors && !options.unexplained,
     };
-    let chosen: Vec<usize> =
-        (0..all.len()).filter(|&at| wanted(all[at].file) && again(&all[at]) && at % n == k).collect();
+    let mut chosen = Vec::new();
+    for of_file in all.chunk_by(|one, next| one.file == next.file) {
+        let old = text_in(root, options.since.as_deref(), of_file[0].file)?;
+        // Lines that are the same are known by their number among them.
+        let same = |text: &str, line: &str| text.lines().filter(|other| other.trim() == line.trim()).count();
+        let new = |mutant: &Mutant| {
+            mutant.text.lines().nth(mutant.line - 1).is_none_or(|line| same(&old, line) != same(mutant.text, line))
+        };
+        chosen.extend(of_file.iter().map(|mutant| wanted(mutant.file) && again(mutant) && new(mutant)));
+    }
+    let chosen: Vec<usize> = (0..all.len()).filter(|&at| chosen[at] && at % n == k).collect();
     println!("{} of {} mutants", chosen.len(), all.len());
     let mut by = BTreeMap::<String, usize>::new();
     survivors.retain(|kept, _| all.iter().any(|mutant| key(mutant) == *kept));

@@ -60,11 +60,30 @@ fn changes(line: &str) -> Vec<String> {
     all
 }
 
+/// Of each line whether it is for GPUs alone: what the emulator compiles is the twin after `#else`.
+fn for_gpus(text: &str) -> Vec<bool> {
+    let mut open = Vec::new();
+    let lines = text.lines().map(|line| {
+        let directive = line.trim_start();
+        if directive.starts_with("#if") {
+            open.push(directive.starts_with("#if PTX_ARCH >"));
+        } else if directive.starts_with("#else") {
+            if let Some(last) = open.last_mut() {
+                *last = false;
+            }
+        } else if directive.starts_with("#endif") {
+            open.pop();
+        }
+        open.contains(&true)
+    });
+    lines.collect()
+}
+
 /// All of them, file by file and line by line.
 pub(super) fn mutants() -> Result<Vec<Mutant>, batchla::Error> {
     let mut all = Vec::new();
     for (file, text) in files()? {
-        for (number, line) in text.lines().enumerate() {
+        for ((number, line), _) in text.lines().enumerate().zip(for_gpus(text)).filter(|(_, for_gpus)| !for_gpus) {
             // Lines that are the same are told apart by their number among them.
             let same = |other: &&str| other.trim() == line.trim();
             let which = match (text.lines().filter(same).count(), text.lines().take(number + 1).filter(same).count()) {
