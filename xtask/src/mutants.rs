@@ -102,8 +102,11 @@ fn shown_of(all: &[Mutant], chosen: &[usize]) -> Result<BTreeMap<usize, Option<S
 /// The text that a file of the kernels has in a commit, if there is one; none where it is not there.
 fn text_in(root: &Path, commit: Option<&str>, file: &str) -> Result<String, Box<dyn Error>> {
     let Some(commit) = commit else { return Ok(String::new()) };
-    let there = format!("{commit}:crates/cuda/src/kernels/{file}");
-    Ok(String::from_utf8(Command::new("git").args(["show", &there]).current_dir(root).output()?.stdout)?)
+    let git = |arguments: &[&str]| Command::new("git").args(arguments).current_dir(root).output();
+    if !git(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{commit}}")])?.status.success() {
+        return Err(format!("{commit} is no commit of this repository").into());
+    }
+    Ok(String::from_utf8(git(&["show", &format!("{commit}:crates/cuda/src/kernels/{file}")])?.stdout)?)
 }
 
 pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Error>> {
