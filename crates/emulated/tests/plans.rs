@@ -232,6 +232,9 @@ fn kernels_of_one_order_or_of_a_class_of_orders_give_the_same_bits() {
 fn small_teams_on_chip_give_the_same_bits() {
     what_stays_on_chip_gives_the_same_bits(ScalarKind::F32, 11, "sm_70", &["resident", "resident:panel=4,exact=1"]);
     what_stays_on_chip_gives_the_same_bits(ScalarKind::C32, 3, "sm_80", &["resident", "resident:helpers=1"]);
+    // Teams of two lanes, and of one, that have several panels.
+    let narrow = ["resident:panel=2,rows=4", "resident:panel=2,rows=8"];
+    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 6, "sm_90", &narrow);
 }
 
 #[test]

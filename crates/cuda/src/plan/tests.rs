@@ -225,6 +225,18 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 }
 
 #[test]
+fn bands_that_warps_do_not_share_evenly_are_refused() {
+    let problem = problem(ScalarKind::F64, Operation::Solve, SourceKind::Factors, 100, 1);
+    let with = |warps, band| {
+        let plan =
+            format!("left-looking:solve-panel=2,solve-columns=16,solve-share=16,solve-warps={warps},solve-band={band}");
+        choose(&problem, Some(&plan), "sm_90")
+    };
+    assert!(with(3, 48).is_ok());
+    assert!(with(3, 50).unwrap_err().to_string().contains("bands of 50 rows"));
+}
+
+#[test]
 fn orders_beyond_shared_memory_are_refused_with_the_limit() {
     let problem = problem(ScalarKind::C64, Operation::Factorize, SourceKind::Matrix, 100_000, 1);
     let error = choose(&problem, None, "sm_80").unwrap_err();
