@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{Numbers, Operation, Problem, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, last, row, tuned};
+use super::table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, by_tuner, last, row, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -67,13 +67,13 @@ impl ResidentPlan {
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        let receipt = match (last, self.inverts) {
+        let receipt = by_tuner(scalar, self.inverts, last).unwrap_or(match (last, self.inverts) {
             (49.., _) => RECEIPT,
             (_, false) if self.by_thread() => THREAD,
             (_, true) if self.by_thread() => THREAD_INVERSE,
             (_, false) => SMALL,
             (_, true) => SMALL_INVERSE,
-        };
+        });
         Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt })
     }
 

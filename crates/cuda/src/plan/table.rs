@@ -177,6 +177,37 @@ pub(super) const SMALL_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
 );
 
+/// Of the row up to order `last`, where the tuner has been over its orders.
+pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
+    macro_rules! record {
+        ($scalar:literal, $operation:literal, $orders:literal) => {
+            concat!(
+                "batchla tune ",
+                $scalar,
+                " --op ",
+                $operation,
+                " --orders ",
+                $orders,
+                ": benches/record/nvidia-h200/2026-11-22/tune-",
+                $scalar,
+                "-",
+                $operation,
+                "-middle/tune.csv"
+            )
+        };
+    }
+    let command = match (scalar, inverts, last) {
+        (ScalarKind::F32, false, 33..=128) => record!("f32", "factorize", "33..128"),
+        (ScalarKind::F64, false, 33..=128) => record!("f64", "factorize", "33..128"),
+        (ScalarKind::C32, false, 33..=96) => record!("c32", "factorize", "33..96"),
+        (ScalarKind::C64, false, 33..=80) => record!("c64", "factorize", "33..80"),
+        (ScalarKind::F32, true, 37..=128) => record!("f32", "invert", "37..128"),
+        (ScalarKind::F64, true, 33..=128) => record!("f64", "invert", "33..128"),
+        _ => return None,
+    };
+    Some(Receipt::new("NVIDIA H200", "2026-11-22", command))
+}
+
 /// The row that serves an order best, or the last beyond it. Solutions are those of teams: right-hand sides are shared out.
 pub(super) fn row(scalar: ScalarKind, inverts: bool, solves: bool, order: usize) -> Option<Tuned> {
     let mut rows = table(scalar, inverts).iter().filter(|row| !(solves && row.by_thread()));
