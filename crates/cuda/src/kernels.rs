@@ -29,6 +29,7 @@ macro_rules! factorization {
             "getf2.cuh",
             "columns.cuh",
             "update.cuh",
+            "fragments.cuh",
             "laswp.cuh",
             "factor.cuh"
         )

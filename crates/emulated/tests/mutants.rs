@@ -55,6 +55,8 @@ const F64: Mutant = Mutant {
     shown: Results,
 };
 
+/// Panels streamed, and updated by matrix instructions.
+const BY_INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,stages=2";
 /// A matrix that goes from memory to registers and back.
 const IN_REGISTERS: &str = "resident:panel=16,exact=1";
 /// One that a thread has for its own.
@@ -163,8 +165,36 @@ mutants! {
         file: "search.cuh", from: "        team_sync();\n        if (tid + half", to: "        if (tid + half", plan: "tree-search",
         shown: Check("uninitialised memory"),
     }
+    what_matrix_instructions_take_is_not_waited_for {
+        file: "fragments.cuh", from: "            wait_copies<STAGES - 1>();\n", to: "", order: 75, plan: BY_INSTRUCTIONS, shown: Check("copy under way"),
+    }
+    rows_are_given_before_the_last_are_read {
+        file: "fragments.cuh", from: "                Lanes::sync();  // all", to: "                // all", order: 75, plan: BY_INSTRUCTIONS, shown: Check("race"),
+    }
+    rows_are_taken_before_they_are_given {
+        file: "fragments.cuh", from: "                Lanes::sync();\n", to: "", order: 75, plan: BY_INSTRUCTIONS, shown: Check("race"),
+    }
+    what_was_never_fetched_is_multiplied {
+        file: "fragments.cuh", from: "parts(ring)[e] = 0;", to: ";", order: 75, plan: BY_INSTRUCTIONS, shown: Check("uninitialised memory"),
+    }
+    matrix_instructions_fetch_too_few_rows {
+        file: "fragments.cuh", from: "if (i >= next / NB * NB + NB && i < order)", to: "if (i > next / NB * NB + NB && i < order)", order: 75, plan: BY_INSTRUCTIONS, shown: Results,
+    }
+    matrix_instructions_go_beyond_the_matrix {
+        file: "fragments.cuh", from: " && i < order)", to: ")", order: 75, plan: BY_INSTRUCTIONS, shown: Check("race"),
+    }
+    matrix_instructions_take_the_wrong_half_of_a_step {
+        file: "fragments.cuh", from: "first - q + column / PARTS + half * (STEP / 2), part", to: "first - q + column / PARTS + (1 - half) * (STEP / 2), part", order: 75, plan: BY_INSTRUCTIONS,
+        shown: Results,
+    }
+    an_imaginary_part_keeps_its_sign {
+        file: "fragments.cuh", from: "part == 1 && to == 0 ? u : -u", to: "-u", scalar: ScalarKind::C64, order: 75, plan: BY_INSTRUCTIONS, shown: Results,
+    }
+    a_warp_stops_one_block_too_early {
+        file: "fragments.cuh", from: "r * THREADS + WARP <= q + NB", to: "r * THREADS + WARP <= q + 2 * NB", order: 75, plan: BY_INSTRUCTIONS, shown: Results,
+    }
     no_barrier_before_rows_of_u_are_used {
-        file: "update.cuh", from: "    team_sync();\n\n    const bool bad = rows.store", to: "    const bool bad = rows.store", shown: Check("uninitialised memory"),
+        file: "update.cuh", from: "    team_sync();\n    return rows.store", to: "    return rows.store", shown: Check("uninitialised memory"),
     }
     one_buffer_for_two_blocks_of_u {
         file: "update.cuh", from: "const int buffer = (q / NB) & 1;", to: "const int buffer = 0;", shown: Check("race"),
@@ -262,6 +292,12 @@ mutants! {
 
     equal_pivots_of_two_warps_are_not_compared {
         file: "search.cuh", from: "if (tie) {", to: "if (false) {", order: 48, shown: Results,
+    }
+    equal_pivots_of_nine_warps_are_not_compared {
+        file: "search.cuh", from: "tie = (those & (those - 1)) != 0;", to: "tie = false;", order: 75, plan: "left-looking:rows=1,threads=288", shown: Results,
+    }
+    the_warp_after_the_best_is_chosen {
+        file: "search.cuh", from: "best = __ffs(those) - 1;", to: "best = __ffs(those);", order: 75, plan: "left-looking:rows=1,threads=288", shown: Check("uninitialised memory"),
     }
     origins_of_rows_on_chip_grow_stale {
         file: "lookahead.cuh", from: "chip.origin[panel.position[r]] = lane + r * LANES;",

@@ -167,12 +167,7 @@ fn the_ordinary_run_reaches_every_plan_every_branch_and_every_step() {
 }
 
 /// From matrices to inverses and determinants in one launch.
-fn what_stays_on_chip_gives_the_same_bits(
-    scalar: ScalarKind,
-    order: usize,
-    architecture: &str,
-    plans: &[&'static str],
-) {
+fn other_plans_give_the_same_bits(scalar: ScalarKind, order: usize, architecture: &str, plans: &[&'static str]) {
     let Some(planner) = open(Emulated::new("sm_80")) else { return };
     let trial = Trial { rows_first: true, ..Trial::new(scalar, order, "left-looking", Step::All) };
     let expected = trial.run(&planner, &planner).unwrap();
@@ -187,8 +182,33 @@ fn what_stays_on_chip_gives_the_same_bits(
 #[test]
 fn matrix_instructions_and_helpers_give_the_same_bits() {
     let plans = ["resident", "resident:panel=8,tensor=1,helpers=1", "resident:panel=4,tensor=0,helpers=2,exact=1"];
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 45, "sm_90", &plans);
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::C64, 37, "sm_90", &plans[1..2]);
+    other_plans_give_the_same_bits(ScalarKind::F64, 45, "sm_90", &plans);
+    other_plans_give_the_same_bits(ScalarKind::C64, 37, "sm_90", &plans[1..2]);
+}
+
+#[test]
+fn matrix_instructions_of_streamed_panels_give_the_same_bits() {
+    for (scalar, plans) in [
+        (
+            ScalarKind::F64,
+            ["left-looking:tensor=1,panel=16,rows=1,stages=3", "left-looking:tensor=1,panel=8,rows=2,stages=2"],
+        ),
+        (
+            ScalarKind::C64,
+            ["left-looking:tensor=1,panel=12,rows=1,stages=2", "left-looking:tensor=1,panel=4,rows=2,stages=2"],
+        ),
+    ] {
+        other_plans_give_the_same_bits(scalar, 75, "sm_90", &plans);
+        other_plans_give_the_same_bits(scalar, 75, "sm_80", &plans[..1]);
+    }
+}
+
+#[test]
+fn panels_of_more_than_eight_warps_give_the_same_bits() {
+    for scalar in [ScalarKind::F64, ScalarKind::C32] {
+        other_plans_give_the_same_bits(scalar, 75, "sm_90", &["left-looking:rows=1,threads=288"]);
+        other_plans_give_the_same_bits(scalar, 75, "sm_70", &["left-looking:rows=1,threads=288"]);
+    }
 }
 
 #[test]
@@ -207,7 +227,7 @@ fn windows_of_the_inverse_give_the_same_bits() {
         (ScalarKind::F32, 45, ["resident:inverse-window=12,inverse-rows=2,exact=1", "resident:inverse-window=32"]),
         (ScalarKind::C32, 37, ["resident:inverse-window=6,inverse-rows=2", "resident:inverse-window=16,exact=1"]),
     ] {
-        what_stays_on_chip_gives_the_same_bits(scalar, order, "sm_90", &plans);
+        other_plans_give_the_same_bits(scalar, order, "sm_90", &plans);
     }
 }
 
@@ -230,11 +250,11 @@ fn kernels_of_one_order_or_of_a_class_of_orders_give_the_same_bits() {
 
 #[test]
 fn small_teams_on_chip_give_the_same_bits() {
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::F32, 11, "sm_70", &["resident", "resident:panel=4,exact=1"]);
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::C32, 3, "sm_80", &["resident", "resident:helpers=1"]);
+    other_plans_give_the_same_bits(ScalarKind::F32, 11, "sm_70", &["resident", "resident:panel=4,exact=1"]);
+    other_plans_give_the_same_bits(ScalarKind::C32, 3, "sm_80", &["resident", "resident:helpers=1"]);
     // Teams of two lanes, and of one, that have several panels.
     let narrow = ["resident:panel=2,rows=4", "resident:panel=2,rows=8"];
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 6, "sm_90", &narrow);
+    other_plans_give_the_same_bits(ScalarKind::F64, 6, "sm_90", &narrow);
 }
 
 #[test]
@@ -242,9 +262,9 @@ fn one_panel_in_registers_gives_the_same_bits() {
     let plans =
         ["resident:panel=16,exact=1", "resident:panel=12,rows=2,exact=1", "resident:panel=16,helpers=1,exact=1"];
     for scalar in ScalarKind::ALL {
-        what_stays_on_chip_gives_the_same_bits(scalar, 11, "sm_90", &plans);
+        other_plans_give_the_same_bits(scalar, 11, "sm_90", &plans);
     }
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
+    other_plans_give_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
     for (scalar, order) in [(ScalarKind::F32, 5), (ScalarKind::F64, 12), (ScalarKind::C32, 11), (ScalarKind::C64, 17)] {
         let trial = Trial::new(scalar, order, "left-looking", Step::System);
         let Some(planner) = open(Emulated::new("sm_80")) else { return };
@@ -253,7 +273,7 @@ fn one_panel_in_registers_gives_the_same_bits() {
         assert!(Trial { plan: "resident:exact=1", ..trial }.run(&watched, &planner).unwrap() == expected, "{trial:?}");
     }
     for order in [1, 2, 5] {
-        what_stays_on_chip_gives_the_same_bits(
+        other_plans_give_the_same_bits(
             ScalarKind::F32,
             order,
             "sm_90",
@@ -266,10 +286,10 @@ fn one_panel_in_registers_gives_the_same_bits() {
 fn a_matrix_a_thread_gives_the_same_bits() {
     for scalar in ScalarKind::ALL {
         for order in 1..=4 {
-            what_stays_on_chip_gives_the_same_bits(scalar, order, "sm_90", &["resident:exact=1"]);
+            other_plans_give_the_same_bits(scalar, order, "sm_90", &["resident:exact=1"]);
         }
     }
-    what_stays_on_chip_gives_the_same_bits(ScalarKind::F64, 7, "sm_70", &["resident:rows=7,panel=8,exact=1"]);
+    other_plans_give_the_same_bits(ScalarKind::F64, 7, "sm_70", &["resident:rows=7,panel=8,exact=1"]);
     // Warps that go on to other matrices.
     for (order, rows_first, gaps) in [(3, false, Gaps::Given), (3, true, Gaps::Results), (5, false, Gaps::None)] {
         let Some(planner) = open(Emulated::new("sm_80")) else { return };

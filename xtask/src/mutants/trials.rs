@@ -34,6 +34,10 @@ const BANDS_BY_TWO_WARPS: &str =
     "left-looking:solve-panel=8,solve-columns=16,solve-share=16,solve-warps=2,solve-band=32";
 const TWO_WARPS: &str = "left-looking:solve-panel=16,solve-columns=16,solve-share=16,solve-warps=2";
 
+/// Panels streamed, and updated by matrix instructions; and factored by more warps than eight.
+const INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,stages=2";
+const NINE_WARPS: &str = "left-looking:rows=1,threads=288";
+
 /// A matrix a thread, and the inversion by windows from its factors.
 const BY_THREAD_AND_WINDOWS: &str = "resident:rows=8,panel=8,exact=1,inverse-window=8";
 
@@ -120,6 +124,11 @@ pub(super) const TRIALS: &[(Gpu, Trial)] = &[
     (SM_90, trial(F64, 70, "resident:panel=4,window=8,helpers=1", Step::Factorize, false)),
     (SM_90, trial(C64, 20, "resident:panel=3,window=9,helpers=1", Step::Factorize, false)),
     (SM_90, trial(F64, 40, "left-looking:panel=7,ahead=4,stages=0", Step::Factorize, false)),
+    (SM_90, trial(F64, 75, INSTRUCTIONS, Step::Factorize, false)),
+    (SM_90, trial(C64, 70, "left-looking:tensor=1,panel=12,rows=1,stages=2", Step::Factorize, true)),
+    (SM_90, trial(F64, 75, "left-looking:tensor=1,panel=16,rows=1,stages=3", Step::Factorize, false)),
+    (SM_90, trial(F64, 75, NINE_WARPS, Step::Factorize, false)),
+    (SM_90, trial(C32, 70, NINE_WARPS, Step::Factorize, false)),
     (SM_90, trial(F64, 33, "multi-kernel-batched:width=7,panel=7,ahead=4", Step::Factorize, false)),
     (SM_90, trial(F64, 41, "left-looking:exact=1", Step::Invert, false)),
     (SM_90, trial(F64, 16, "resident:panel=16,exact=1,inverse-window=8", Step::All, false)),

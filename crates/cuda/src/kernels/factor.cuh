@@ -7,7 +7,11 @@
 #include "columns.cuh"
 #include "getf2.cuh"
 #include "laswp.cuh"
+#if BATCHLA_TENSOR
+#include "fragments.cuh"
+#else
 #include "update.cuh"
+#endif
 
 // Rows are at their places; where nothing is delayed, the matrix is copied, to be worked on in the copy.
 __device__ inline void begin_factor(Input a, Output lu, Team& team, Position* origin, int order, int tid, bool live) {
@@ -27,20 +31,29 @@ __device__ inline u32 factor(Input a, Output lu, Team& team, Panel<ROWS>& panel,
                              int begin, int end, u32 info, bool& bad, bool wants_rows, int tid, bool live) {
     if (tid == 0) team.begin();
     Position* origin = shared.origin;
+#if BATCHLA_TENSOR
+    Fragments::clear(shared.ring, tid);
+#endif
     const bool one_panel = begin + NB >= end;
     for (int first = begin; first < end; first += NB) {
         const int width = min(NB, end - first);
         place_rows(panel, order, tid, live);
+#if BATCHLA_TENSOR
+        Fragments part(lu, shared.ring, first, order, tid);
+        part.load(a, origin, first, width);
+        const UpperRows<Output> rows(lu, first, width, tid, live);
+        for (int q = 0; q < first; q += NB) bad |= part.update(team, rows, shared, q);
+        part.give(panel);
+#else
         Stream<Output, ROWS, STAGES> stream(lu, panel, shared.ring, 0, RIGHT_LOOKING ? 0 : first, tid);
         if (DELAYED) {
             load_panel(panel, a, origin, first, width, tid);
         } else {
             load_panel(panel, lu, origin, first, width, tid);
         }
-        if (!RIGHT_LOOKING) {
-            const UpperRows<Output> rows(lu, first, width, tid, live);
-            for (int q = 0; q < first; q += NB) bad |= update_from_left(panel, team, stream, rows, shared, q, tid);
-        }
+        const UpperRows<Output> rows(lu, first, width, tid, live);
+        for (int q = 0; !RIGHT_LOOKING && q < first; q += NB) bad |= update_from_left(panel, team, stream, rows, shared, q, tid);
+#endif
         const bool works = ROWS == 0 || (tid | (LANES - 1)) + (ROWS - 1) * THREADS >= first;
         getf2(panel, team, first, width, works, tid);
         bad |= store_panel(panel, lu, first, first, width, tid);

@@ -48,17 +48,19 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
         if (choice.safe()) {
             UNROLL for (int r = 0; r < panel.rows(); ++r) panel.at(r, j, tid) = by.by_reciprocal(panel.at(r, j, tid));
         } else if (!is_zero(by.value)) {
+            // Below a zero pivot all is zero: nothing to divide.
             UNROLL for (int r = 0; r < panel.rows(); ++r)
                 if (panel.place(r, tid) > k) panel.at(r, j, tid) = divide(panel.at(r, j, tid), by.value);
-        } else if (tid % LANES == 0) {
-            // Below a zero pivot all is zero: nothing to divide.
-            atomicMin(&election.zero, u32(k));
         }
         UNROLL for (int r = 0; r < panel.rows(); ++r)
             UNROLL for (int c = j + 1; c < NB; ++c)
                 panel.at(r, c, tid) = subtract_product(panel.at(r, c, tid), panel.at(r, j, tid), row[c]);
     }
     take_back(panel, election, first, width, tid);
+    UNROLL for (int r = 0; r < panel.rows(); ++r) {
+        const int j = panel.place(r, tid) - first;
+        if (u32(j) < u32(width) && is_zero(election.chosen(j, tid)[j])) atomicMin(&election.zero, u32(first + j));
+    }
 }
 
 // `Width` columns, a whole panel, by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
@@ -67,6 +69,7 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
 template <int Width, int Rows>
 __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int tid) {
     UNROLL for (int r = 0; r < Rows; ++r) panel.place(r, tid) -= first;  // compared with constants
+    constexpr bool LONG = Rows > 1 && PACKS > 8;  // rows so long that to branch is cheaper than to store none of them
     constexpr u32 LEAST = Range<Real>::LEAST_KEY - 1, MOST = Range<Real>::MOST_KEY - 1;
     u32 ties = 0, furthest = 0;  // above LEAST, or around it
     UNROLL for (int j = 0; j < Width; ++j) {
@@ -92,6 +95,7 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         Candidate& candidate = election.candidates(j)[0];
         UNROLL for (int r = 0; r < Rows; ++r) {
             const bool chosen = mine & (which == r);
+            if (LONG && !chosen) continue;
             constexpr int PACK = 16 / sizeof(Real), PAIR = 2 * sizeof(Scalar) / sizeof(Real);
             UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; c += Pack::LENGTH) store_if<PACK>(chosen, parts(candidate.row + c), parts(&panel.at(r, c, tid)));
             const Pair told = {{inverse, carrying<Scalar>(panel.place(r, tid))}};

@@ -136,6 +136,11 @@ __device__ inline void wait_copies() {
 #endif
 }
 
+// Products by matrix instructions: a complex number takes part as two real ones, in A as its parts lie in memory, and each element of B stands for [re im; -im re].
+constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
+// Columns of C, and columns of A and rows of B, that one step multiplies.
+constexpr int STEP = 8 / PARTS;
+
 // c += a b by a whole warp, a of 8 x 8 and b of 8 x 8 numbers: with row r = lane / 4 and column q = lane % 4, a lane holds elements (r, 2 q) and
 // (r, 2 q + 1) of c, (r, q) and (r, q + 4) of a, (q, r) and (q + 4, r) of b. Each sum is a chain of fused products, k upwards.
 __device__ inline void multiply_add(double (&c)[2], const double (&a)[2], const double (&b)[2]) {

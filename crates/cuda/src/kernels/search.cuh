@@ -89,12 +89,21 @@ __device__ Choice search_by_warps(P& panel, Election& election, int j, int k, bo
     int best = 0;
     bool tie = false;
     u32 upper = candidate[0].upper();
-    UNROLL for (int w = 1; w < WARPS; ++w) {
-        const u32 other = candidate[w].upper();
-        tie = other > upper ? false : tie || other == upper;
-        if (other > upper) {
-            upper = other;
-            best = w;
+    if (WARPS > 8) {
+        const int w = tid % LANES;
+        const u32 other = w < WARPS ? candidate[w].upper() : 0;
+        upper = Lanes::largest(other);
+        const u32 those = Lanes::ballot(w < WARPS && other == upper);
+        tie = (those & (those - 1)) != 0;
+        best = __ffs(those) - 1;
+    } else {
+        UNROLL for (int w = 1; w < WARPS; ++w) {
+            const u32 other = candidate[w].upper();
+            tie = other > upper ? false : tie || other == upper;
+            if (other > upper) {
+                upper = other;
+                best = w;
+            }
         }
     }
     if (tie) {

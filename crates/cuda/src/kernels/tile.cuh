@@ -7,11 +7,7 @@ constexpr bool TENSOR = BATCHLA_TENSOR;
 
 #if BATCHLA_TENSOR
 
-// By matrix instructions. A complex number takes part as two real ones: A as its parts lie in memory, and each element of B stands
-// for [re im; -im re].
-constexpr int PARTS = Number<Scalar>::COMPLEX ? 2 : 1;
-// Columns of a tile, and rows and columns that one step multiplies.
-constexpr int STEP = 8 / PARTS;
+// By matrix instructions.
 static_assert(LANES == WARP && NB % STEP == 0, "whole warps and whole steps");
 
 // 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on, of which those from `end` on are not on chip.

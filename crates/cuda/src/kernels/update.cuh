@@ -9,7 +9,7 @@ __device__ inline void solve_rows(Team& team, const Scalar (*diagonal)[LINE], in
         UNROLL for (int k = 0; k < NB; ++k) y[k] = team.upper[buffer][k][lane];
         UNROLL for (int k = 0; k < NB - 1; ++k) {
             UNROLL for (int i = (k + 1) / Pack::LENGTH; i < PACKS; ++i) {
-                Pack l = *reinterpret_cast<const Pack*>(&diagonal[k][i * Pack::LENGTH]);
+                const Pack l = *reinterpret_cast<const Pack*>(&diagonal[k][i * Pack::LENGTH]);
                 UNROLL for (int s = 0; s < Pack::LENGTH; ++s)
                     if (i * Pack::LENGTH + s > k && i * Pack::LENGTH + s < NB)
                         y[i * Pack::LENGTH + s] = subtract_product(y[i * Pack::LENGTH + s], l.value[s], y[k]);
@@ -126,25 +126,18 @@ struct UpperRows {
     }
 };
 
-// panel -= L[:, q .. q + NB] U[q .. q + NB, panel]. Stores those rows of U, which are then final; the panel's own copies of them are
-// not used again. Returns whether one of them is not finite.
-template <class P, class S, class M>
-__device__ bool update_from_left(P& panel, Team& team, S& stream, const UpperRows<M>& rows, const Shared& shared, int q, int tid) {
-    const int buffer = (q / NB) & 1;
-    UNROLL for (int r = 0; r < panel.rows(); ++r) {
-        const Position place = panel.place(r, tid);
-        if (place >= q && place < q + NB) {
-            UNROLL for (int c = 0; c < NB; ++c) team.upper[buffer][place - q][c] = panel.at(r, c, tid);
-        }
-    }
-    const int owner = q % THREADS / LANES;
+// Makes the rows q .. q + NB of U, which `team.upper` has as the panel had them, and stores them: they are then final. `enter` is called meanwhile. Returns whether one
+// of them is not finite.
+template <class M, class F>
+__device__ bool solve_upper(Team& team, const UpperRows<M>& rows, const Shared& shared, int q, int tid, F enter) {
+    const int buffer = (q / NB) & 1, owner = q % THREADS / LANES;
+    const Scalar (*diagonal)[LINE] = KEEPS_DIAGONAL ? shared.diagonal + q : team.diagonal;
     if (!KEEPS_DIAGONAL && rows.live && (ROWS_IN_ONE_WARP ? tid / LANES == owner : true)) {
         const int first = ROWS_IN_ONE_WARP ? tid % LANES : tid, step = ROWS_IN_ONE_WARP ? LANES : THREADS;
         UNROLL for (int e = first; e < NB * NB; e += step)
             if (e % NB > e / NB) team.diagonal[e / NB][e % NB] = *rows.lu.at(q + e % NB, q + e / NB);
     }
-    const Scalar (*diagonal)[LINE] = KEEPS_DIAGONAL ? shared.diagonal + q : team.diagonal;
-    stream.enter(q);  // its first columns come while the rows of U are made
+    enter();
     if (ROWS_IN_ONE_WARP) {
         if (tid / LANES == owner) {
             Lanes::sync();
@@ -155,8 +148,20 @@ __device__ bool update_from_left(P& panel, Team& team, S& stream, const UpperRow
         if (rows.live && tid < LANES) solve_rows(team, diagonal, buffer, tid);
     }
     team_sync();
+    return rows.store(team.upper[buffer], q, tid);
+}
 
-    const bool bad = rows.store(team.upper[buffer], q, tid);
+// panel -= L[:, q .. q + NB] U[q .. q + NB, panel]. The panel's own copies of those rows of U are not used again. Returns whether one of them is not finite.
+template <class P, class S, class M>
+__device__ bool update_from_left(P& panel, Team& team, S& stream, const UpperRows<M>& rows, const Shared& shared, int q, int tid) {
+    const int buffer = (q / NB) & 1;
+    UNROLL for (int r = 0; r < panel.rows(); ++r) {
+        const Position place = panel.place(r, tid);
+        if (place >= q && place < q + NB) {
+            UNROLL for (int c = 0; c < NB; ++c) team.upper[buffer][place - q][c] = panel.at(r, c, tid);
+        }
+    }
+    const bool bad = solve_upper(team, rows, shared, q, tid, [&] { stream.enter(q); });
     if constexpr (ROWS > 0) {
         // Whole warps above the block have nothing left to do, and teams that look on had nothing from the start.
         if (rows.live && (tid | (LANES - 1)) + (ROWS - 1) * THREADS >= q + NB) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use batchla_core::{Numbers, Receipt, ScalarKind};
 
-use super::chip::{election_bytes, line_bytes};
+use super::chip::{election_bytes, has_fast_doubles, line_bytes, tensor_step};
 use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -50,6 +50,8 @@ pub struct GetrfPlan {
     pub ahead: usize,
     /// How many such fetches shared memory has room for; 0: they go to registers.
     pub stages: usize,
+    /// Whether the update from the left goes by matrix instructions.
+    pub tensor: bool,
     /// Matrices a block.
     pub teams: usize,
     /// Blocks a multiprocessor that the compiler leaves room for.
@@ -88,14 +90,20 @@ struct Tuned {
     ahead: usize,
     stages: usize,
     registers: usize,
+    tensor: bool,
 }
 
 const fn tuned(order: usize, panel: usize, rows: usize, [ahead, stages]: [usize; 2], registers: usize) -> Tuned {
-    Tuned { order, panel, rows, ahead, stages, registers }
+    Tuned { order, panel, rows, ahead, stages, registers, tensor: false }
+}
+
+const fn tensor(order: usize, panel: usize, rows: usize, streamed: [usize; 2], registers: usize) -> Tuned {
+    Tuned { tensor: true, ..tuned(order, panel, rows, streamed, registers) }
 }
 
 /// Measured on an H200, 2026-11-21, at orders 16, 24, 40, 64, 96, 128, 190 and 256, batches of 10 000 (256: 4 000), and by the tuner, 2026-11-22, from 257 to 512
-/// (`benches/record/nvidia-h200/2026-11-22/tune-*-factorize-large`); between those, as their neighbours, and beyond them, to keep registers from spilling.
+/// (`benches/record/nvidia-h200/2026-11-22/tune-*-factorize-large`; with matrix instructions, and to 1024, `choices-streamed.csv` beside it); between those, as their
+/// neighbours, and beyond them, to keep registers from spilling.
 fn table(scalar: ScalarKind) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         tuned(16, 16, 1, [16, 0], 128),
@@ -103,6 +111,9 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
         tuned(256, 16, 1, [4, 3], 80),
         tuned(352, 16, 1, [8, 3], 64),
         tuned(384, 16, 1, [8, 3], 80),
+        tuned(480, 16, 1, [8, 3], 64),
+        tuned(512, 16, 2, [8, 3], 128),
+        tuned(896, 16, 1, [8, 3], 64),
         tuned(1024, 16, 2, [8, 3], 128),
         tuned(2048, 8, 4, [4, 3], 128),
     ];
@@ -112,9 +123,9 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
         tuned(224, 12, 1, [4, 3], 96),
         tuned(256, 16, 1, [4, 3], 128),
         tuned(308, 12, 2, [4, 2], 128),
-        tuned(352, 16, 2, [4, 3], 168),
-        tuned(416, 16, 2, [2, 3], 128),
-        tuned(448, 12, 2, [2, 4], 128),
+        tuned(320, 16, 2, [4, 3], 168),
+        tensor(512, 16, 1, [8, 3], 128),
+        tensor(768, 16, 2, [8, 2], 128),
         tuned(1024, 12, 2, [4, 2], 128),
         tuned(2048, 4, 4, [4, 2], 128),
     ];
@@ -125,6 +136,7 @@ fn table(scalar: ScalarKind) -> &'static [Tuned] {
         tuned(256, 16, 1, [4, 3], 128),
         tuned(440, 12, 1, [4, 3], 80),
         tuned(640, 12, 1, [4, 3], 96),
+        tuned(896, 12, 1, [2, 3], 64),
         tuned(1024, 12, 2, [2, 3], 128),
         tuned(2048, 4, 4, [4, 2], 128),
     ];
@@ -153,8 +165,8 @@ const RECEIPT: Receipt = Receipt::new(
     "2026-11-21",
     "batchla bench plans left-looking:panel=… at orders 16 to 512; no record was kept",
 );
-/// Of orders above 256.
-fn large(scalar: ScalarKind) -> Receipt {
+/// Of orders above 256, in the row up to order `last`.
+fn large(scalar: ScalarKind, last: usize) -> Receipt {
     macro_rules! record {
         ($scalar:literal) => {
             concat!(
@@ -166,11 +178,14 @@ fn large(scalar: ScalarKind) -> Receipt {
             )
         };
     }
-    let command = match scalar {
-        ScalarKind::F32 => record!("f32"),
-        ScalarKind::F64 => record!("f64"),
-        ScalarKind::C32 => record!("c32"),
-        ScalarKind::C64 => record!("c64"),
+    let command = match (scalar, last) {
+        (ScalarKind::F32, 480 | 896 | 1024) | (ScalarKind::F64, 512 | 768) | (ScalarKind::C32, 896) => {
+            "batchla bench plans left-looking:tensor=…,rows=…,registers=…: benches/record/nvidia-h200/2026-11-22/choices-streamed.csv"
+        }
+        (ScalarKind::F32, _) => record!("f32"),
+        (ScalarKind::F64, _) => record!("f64"),
+        (ScalarKind::C32, _) => record!("c32"),
+        (ScalarKind::C64, _) => record!("c64"),
     };
     Receipt::new("NVIDIA H200", "2026-11-22", command)
 }
@@ -191,7 +206,8 @@ impl GetrfPlan {
         let Some(stepwise) = family.steps else { return Self::tile(family, request, own, scalar, order, limits) };
 
         let registers = own.registers.max(128);
-        let columns = Tuned { panel: own.panel.min(8), ahead: own.ahead.min(8), stages: 0, registers, ..own };
+        let (panel, ahead) = (own.panel.min(8), own.ahead.min(8));
+        let columns = Tuned { panel, ahead, stages: 0, registers, tensor: false, ..own };
         let update = Self::tile(family, request, columns, scalar, order, limits)?;
         let inner = if stepwise.blocked_panel { update.clone() } else { Self { panel: 1, ahead: 1, ..update.clone() } };
         let (width, together) =
@@ -206,10 +222,12 @@ impl GetrfPlan {
 
     /// The row of the table that an order is in; none beyond the last.
     pub(super) fn row(scalar: ScalarKind, order: usize) -> Option<Numbers> {
-        let &Tuned { order: last, panel, rows, ahead, stages, registers } =
+        let &Tuned { order: last, panel, rows, ahead, stages, registers, tensor } =
             table(scalar).iter().find(|row| order <= row.order)?;
-        let numbers = format!("panel={panel} rows={rows} ahead={ahead} stages={stages} registers={registers}");
-        let receipt = if last > 256 { large(scalar) } else { RECEIPT };
+        let tensor = u8::from(tensor);
+        let numbers =
+            format!("panel={panel} rows={rows} ahead={ahead} stages={stages} registers={registers} tensor={tensor}");
+        let receipt = if last > 256 { large(scalar, last) } else { RECEIPT };
         Some(Numbers { row: format!("getrf, {scalar}, orders up to {last}: {numbers}"), receipt })
     }
 
@@ -246,6 +264,7 @@ impl GetrfPlan {
             rows,
             ahead: own.ahead,
             stages: if rows > 0 { own.stages } else { 0 },
+            tensor: false,
             teams,
             blocks,
             looking,
@@ -266,7 +285,7 @@ impl GetrfPlan {
         while plan.stages > 0 && !plan.panel.is_multiple_of(plan.ahead) {
             plan.ahead -= 1;
         }
-        plan.ahead = request.number_or("ahead", 1..=64, plan.ahead)?.min(plan.panel);
+        plan.choose_streaming(family, request, own.tensor && has_fast_doubles(limits), scalar)?;
 
         if family.steps.is_none() && rows == 1 && threads <= WARP {
             plan.teams = SMALL_BLOCK / threads;
@@ -295,9 +314,20 @@ impl GetrfPlan {
         let registers = request.number_or("registers", 24..=255, own.registers)?;
         let blocks = resident_blocks(threads * plan.teams, registers, limits);
         plan.blocks = request.number_or("blocks", 1..=32, blocks)?;
+        let wanted = plan.tensor;
         plan.fit_stages(scalar, order, limits);
+        plan.tensor &= plan.stages > 0;
+        if wanted && !plan.tensor && request.number("tensor", 0..=1)?.is_some() {
+            return Err(format!(
+                "order {order} leaves no room for stages of {} columns, which matrix instructions need, in the {} bytes of shared memory that {} has for a block",
+                plan.ahead, limit, limits.name
+            ));
+        }
         plan.stages = request.number_or("stages", 0..=16, plan.stages)?;
-        if plan.stages == 1 || (plan.stages > 0 && (rows == 0 || !plan.panel.is_multiple_of(plan.ahead))) {
+        if plan.stages == 1
+            || (plan.stages == 0 && plan.tensor)
+            || (plan.stages > 0 && (rows == 0 || !plan.panel.is_multiple_of(plan.ahead)))
+        {
             return Err(format!(
                 "{} stages of {} columns do not make panels of {} in registers: two or more whole ones do",
                 plan.stages, plan.ahead, plan.panel
@@ -314,6 +344,34 @@ impl GetrfPlan {
         Ok(plan)
     }
 
+    /// Whether the streamed part goes by matrix instructions (as `wanted` unless other numbers that are asked for forbid it), and how many columns are fetched at a time.
+    fn choose_streaming(
+        &mut self,
+        family: &Family,
+        request: &Request<'_>,
+        wanted: bool,
+        scalar: ScalarKind,
+    ) -> Result<(), String> {
+        let delays =
+            self.looking == Looking::Left && self.interchange == Interchange::Delayed && family.steps.is_none();
+        let step = tensor_step(scalar)
+            .filter(|step| delays && self.stages > 0 && self.threads > WARP && self.panel.is_multiple_of(*step));
+        let (ahead, stages) = (request.number("ahead", 1..=64)?, request.number("stages", 0..=16)?);
+        let free = step.is_some() && ahead.is_none_or(|ahead| Some(ahead) == step) && stages != Some(0);
+        self.tensor = request.number_or("tensor", 0..=1, usize::from(wanted && free))? == 1;
+        self.ahead = match step {
+            _ if !self.tensor => ahead.unwrap_or(self.ahead).min(self.panel),
+            Some(step) => request.number_or("ahead", step..=step, step)?,
+            None => {
+                return Err(format!(
+                    "matrix instructions need doubles, more than one warp, stages and panels of whole steps; not {scalar}, {} threads, {} columns",
+                    self.threads, self.panel
+                ));
+            }
+        };
+        Ok(())
+    }
+
     /// As many stages of the streamed part as leave room for all the blocks that registers do; none where even the fewest are too many.
     fn fit_stages(&mut self, scalar: ScalarKind, order: usize, limits: &Limits) {
         let fits = |plan: &Self, blocks: usize| {
@@ -325,7 +383,7 @@ impl GetrfPlan {
         while self.stages > 2 && !fits(self, self.blocks) {
             self.stages -= 1;
         }
-        while self.stages > 0 && self.ahead.is_multiple_of(2) && !fits(self, self.blocks) {
+        while self.stages > 0 && !self.tensor && self.ahead.is_multiple_of(2) && !fits(self, self.blocks) {
             self.ahead /= 2;
         }
         while self.stages > 0 && self.blocks > 1 && !fits(self, self.blocks) {
@@ -370,11 +428,9 @@ impl GetrfPlan {
 
 impl fmt::Display for GetrfPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { panel, threads, rows, ahead, stages, teams, blocks, .. } = self;
-        write!(
-            f,
-            "panel={panel} threads={threads} rows={rows} ahead={ahead} stages={stages} teams={teams} blocks={blocks}"
-        )?;
+        let Self { panel, threads, rows, ahead, stages, tensor, teams, blocks, .. } = self;
+        write!(f, "panel={panel} threads={threads} rows={rows} ahead={ahead} stages={stages}")?;
+        write!(f, " tensor={} teams={teams} blocks={blocks}", u8::from(*tensor))?;
         write!(f, " {:?}/{:?}/{:?}", self.looking, self.interchange, self.search)?;
         let Some(Steps { width, together, streamed, update }) = &self.steps else { return Ok(()) };
         let how = if *streamed { "a launch a matrix" } else { "one launch" };

@@ -54,6 +54,7 @@ const STREAMED: &[Axis] = &[
     coarse("rows", &[1, 2, 4]),
     fine("ahead", &[2, 4, 8]),
     fine("stages", &[0, 2, 3, 4]),
+    fine("tensor", &[0, 1]),
     fine("registers", &[64, 80, 96, 128, 168, 255]),
 ];
 
@@ -63,6 +64,7 @@ const STREAMED_INVERSE: &[Axis] = &[
     fine("rows", &[1, 2, 4]),
     fine("ahead", &[2, 4, 8]),
     fine("stages", &[0, 2, 3, 4]),
+    fine("tensor", &[0, 1]),
     fine("registers", &[64, 80, 96, 128, 168, 255]),
     fine("inverse-block", &[4, 8, 16]),
     fine("inverse-rows", &[1, 2, 4]),

@@ -130,6 +130,7 @@ fn getrf_specification(
         .define("BATCHLA_ROWS", plan.rows)
         .define("BATCHLA_AHEAD", plan.ahead)
         .define("BATCHLA_STAGES", plan.stages)
+        .define("BATCHLA_TENSOR", u8::from(plan.tensor))
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_SEARCH_TREE", u8::from(plan.search == Search::Tree))

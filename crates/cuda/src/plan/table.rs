@@ -78,7 +78,6 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(56, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
         tensor(80, 8, 3, 2, 168),
-        window(48, tensor(96, 8, 1, 1, 255)),
         window(32, tensor(128, 8, 1, 1, 255)),
         window(16, tensor(176, 8, 1, 1, 255)),
         window(48, tensor(192, 8, 1, 3, 255)),
@@ -197,6 +196,9 @@ pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option
         };
     }
     let command = match (scalar, inverts, last) {
+        (ScalarKind::F64, false, 128) => {
+            "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv"
+        }
         (ScalarKind::F32, false, 33..=128) => record!("f32", "factorize", "33..128"),
         (ScalarKind::F64, false, 33..=128) => record!("f64", "factorize", "33..128"),
         (ScalarKind::C32, false, 33..=96) => record!("c32", "factorize", "33..96"),

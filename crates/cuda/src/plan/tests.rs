@@ -225,6 +225,38 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 }
 
 #[test]
+fn streamed_panels_take_matrix_instructions_where_doubles_are_fast_by_them() {
+    let of = |scalar, order, architecture, plan| {
+        choose(&problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 1), plan, architecture)
+    };
+    for (scalar, architecture, taken) in [
+        (ScalarKind::F64, "sm_90", true),
+        (ScalarKind::F64, "sm_80", true),
+        (ScalarKind::F64, "sm_89", false),
+        (ScalarKind::F64, "sm_70", false),
+        (ScalarKind::F32, "sm_90", false),
+    ] {
+        let getrf = of(scalar, 500, architecture, None).unwrap().getrf.unwrap();
+        assert_eq!(getrf.tensor, taken, "{scalar} on {architecture}: {getrf}");
+    }
+    // Numbers that do not go with them do without.
+    for plan in ["left-looking:stages=0", "left-looking:ahead=4", "left-looking:panel=12"] {
+        let Ok(plan) = of(ScalarKind::F64, 500, "sm_90", Some(plan)) else { panic!("{plan}") };
+        assert!(!plan.getrf.unwrap().tensor);
+    }
+    for (scalar, order, plan, reason) in [
+        (ScalarKind::F32, 500, "left-looking:tensor=1", "matrix instructions need doubles"),
+        (ScalarKind::F64, 500, "left-looking:tensor=1,panel=12", "matrix instructions need doubles"),
+        (ScalarKind::F64, 500, "left-looking:tensor=1,stages=0", "stages"),
+        (ScalarKind::F64, 500, "left-looking:tensor=1,ahead=4", "ahead"),
+        (ScalarKind::F64, 2000, "left-looking:tensor=1,panel=16", "order 2000 leaves no room for stages"),
+    ] {
+        let error = of(scalar, order, "sm_90", Some(plan)).unwrap_err().to_string();
+        assert!(error.contains(reason), "{plan}: {error}");
+    }
+}
+
+#[test]
 fn bands_that_warps_do_not_share_evenly_are_refused() {
     let problem = problem(ScalarKind::F64, Operation::Solve, SourceKind::Factors, 100, 1);
     let with = |warps, band| {
