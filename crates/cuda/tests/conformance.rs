@@ -57,6 +57,17 @@ forced! {
     wide_panel "left-looking:panel=14,inverse-block=20";
     two_rows "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5";
     streamed_through_registers "left-looking:stages=0,ahead=2,panel=4";
+    nine_warps "left-looking:rows=1,threads=288";
+}
+
+/// Panels streamed and updated by matrix instructions, which the planner takes at larger orders.
+const BY_INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,threads=128,stages=2";
+
+mod streamed_by_instructions {
+    use super::*;
+
+    conformance!(cuda_f64, f64, Scope::QUICK, gpu(), Options::default().with_plan(BY_INSTRUCTIONS));
+    conformance!(cuda_c64, Complex<f64>, Scope::QUICK, gpu(), Options::default().with_plan(BY_INSTRUCTIONS));
 }
 
 /// Few and small matrices, for memory and race checkers, under which a kernel takes a hundred times as long.
@@ -81,4 +92,6 @@ mod sanitized {
         Options::default().with_plan("multi-kernel-two-level:width=16,together=2")
     );
     conformance!(cuda_timely, f64, SCOPE, gpu(), Options::default().with_plan("timely"));
+    conformance!(cuda_by_instructions, f64, SCOPE, gpu(), Options::default().with_plan(BY_INSTRUCTIONS));
+    conformance!(cuda_nine_warps, f64, SCOPE, gpu(), Options::default().with_plan("left-looking:rows=1,threads=288"));
 }

@@ -354,14 +354,17 @@ impl GetrfPlan {
     ) -> Result<(), String> {
         let delays =
             self.looking == Looking::Left && self.interchange == Interchange::Delayed && family.steps.is_none();
+        let (ahead, stages) = (request.number("ahead", 1..=64)?, request.number_or("stages", 0..=16, self.stages)?);
         let step = tensor_step(scalar)
-            .filter(|step| delays && self.stages > 0 && self.threads > WARP && self.panel.is_multiple_of(*step));
-        let (ahead, stages) = (request.number("ahead", 1..=64)?, request.number("stages", 0..=16)?);
-        let free = step.is_some() && ahead.is_none_or(|ahead| Some(ahead) == step) && stages != Some(0);
+            .filter(|step| delays && stages > 0 && self.threads > WARP && self.panel.is_multiple_of(*step));
+        let free = step.is_some() && ahead.is_none_or(|ahead| Some(ahead) == step);
         self.tensor = request.number_or("tensor", 0..=1, usize::from(wanted && free))? == 1;
         self.ahead = match step {
             _ if !self.tensor => ahead.unwrap_or(self.ahead).min(self.panel),
-            Some(step) => request.number_or("ahead", step..=step, step)?,
+            Some(step) => {
+                self.stages = stages;
+                request.number_or("ahead", step..=step, step)?
+            }
             None => {
                 return Err(format!(
                     "matrix instructions need doubles, more than one warp, stages and panels of whole steps; not {scalar}, {} threads, {} columns",
