@@ -476,8 +476,15 @@ mutants! {
         shown: Results,
     }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {
-        file: "tile.cuh", from: "part == 1 && to == 0 ? b : -b", to: "-b", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
+        file: "tile.cuh", from: "signed_by(b, part == 0 || to == 1)", to: "-b", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
         shown: Results,
+    }
+    an_imaginary_part_is_left_behind {
+        file: "tile.cuh", from: "parts(&value)[part] = x[part];", to: "parts(&value)[part] = x[0];", scalar: ScalarKind::C64,
+        plan: "resident:panel=8,tensor=1", shown: Results,
+    }
+    columns_on_chip_are_further_apart_than_there_is_room_for {
+        file: "resident.cuh", from: "SPREAD = BATCHLA_SPREAD;", to: "SPREAD = true;", plan: "resident:panel=8,tensor=0", shown: Check("out of bounds"),
     }
 
     // Addresses.

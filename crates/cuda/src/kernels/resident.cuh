@@ -60,8 +60,8 @@ constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side b
 __device__ constexpr u32 stagger(u32 bytes, u32 own) { return LANES == WARP ? 0 : (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS; }
 
 // Column-major. Columns are an odd number of packs apart: few lanes meet in a bank, whether they take neighbours in a column or in a row. Where products by
-// matrix instructions prevail, columns are apart as suits these.
-constexpr bool SPREAD = BATCHLA_TENSOR && Pack::LENGTH == 2 && WINDOW > 0;
+// matrix instructions prevail, columns are apart as suits these (`SPREAD`): lanes take four neighbours in a column, and the same of one column or three beside it.
+constexpr bool SPREAD = BATCHLA_SPREAD;
 struct Resident {
     static constexpr bool PADDED = true;  // rows beyond the matrix can be read, up to the last of a class of orders
     Scalar* origin;

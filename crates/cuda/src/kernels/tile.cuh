@@ -10,6 +10,9 @@ constexpr bool TENSOR = BATCHLA_TENSOR;
 // By matrix instructions.
 static_assert(LANES == WARP && NB % STEP == 0, "whole warps and whole steps");
 
+// x, or less x where `minus`: without the adder, which the compiler takes where lanes differ.
+__device__ inline double signed_by(double x, bool minus) { return __longlong_as_double(__double_as_longlong(x) ^ (long long)(u64(minus) << 63)); }
+
 // 8 `Groups` rows from row i on and `Tiles` * STEP columns from column j on, of which those from `end` on are not on chip.
 template <int Groups, int Tiles, class Left = Resident>
 struct Tile {
@@ -22,17 +25,15 @@ struct Tile {
     __device__ Tile(Resident a, Left left, int i, int j, int end, int order, int lane)
         : a(a), left(left), i(i), j(j), end(end), order(order), row(lane / 4), column(lane % 4) {}
 
+    // `f(x, i, j)`: of the lane's numbers, their parts.
     template <class F>
     __device__ void for_each(F f) {
         UNROLL for (int n = 0; n < Tiles; ++n)
             UNROLL for (int m = 0; m < Groups; ++m)
-                UNROLL for (int e = 0; e < 2; ++e) {
-                    const int part = 2 * column + e;
-                    f(sum[n][m][e], i + 8 * m + row, j + n * STEP + column_of(part), part % PARTS);
-                }
+                UNROLL for (int e = 0; e < 2; e += PARTS) f(sum[n][m] + e, i + 8 * m + row, j + n * STEP + column_of(2 * column + e));
     }
     // Which column of a step the instruction's n-th is, so that lanes that load or store at once meet in few banks.
-    static __device__ int column_of(int n) { return SPREAD ? n ^ n / 4 : n / PARTS; }
+    static __device__ int column_of(int n) { return SPREAD && PARTS == 1 ? n ^ n / 4 : n / PARTS; }
     template <class M>
     static __device__ Real* at(const M& a, int i, int j, int part) {
         return reinterpret_cast<Real*>(a.at(i, j)) + part;
@@ -46,20 +47,24 @@ struct Tile {
     // Elements (i, j) of `from` for which `there(i, j)` holds; others are zero.
     template <class M, class F>
     __device__ void load(const M& from, F there) {
-        for_each([&](Real& x, int i, int j, int part) { x = there(i, j) ? *at(from, i, j, part) : Real(0); });
+        for_each([&](Real* x, int i, int j) {
+            const Scalar value = there(i, j) ? *from.at(i, j) : zero<Scalar>();
+            UNROLL for (int part = 0; part < PARTS; ++part) x[part] = parts(&value)[part];
+        });
     }
     // Elements (i, j) for which `wanted(i, j)` holds.
     template <class F>
     __device__ void store(F wanted) {
-        for_each([&](Real& x, int i, int j, int part) {
-            if (wanted(i, j)) *at(a, i, j, part) = x;
+        for_each([&](const Real* x, int i, int j) {
+            Scalar value;
+            UNROLL for (int part = 0; part < PARTS; ++part) parts(&value)[part] = x[part];
+            if (wanted(i, j)) *a.at(i, j) = value;
         });
     }
     __device__ void multiply(const Real (&left)[Groups][2], const Real (&right)[Tiles][2]) {
-        UNROLL for (int n = 0; n < Tiles; ++n) {
-            UNROLL for (int m = 0; m + 1 < Groups; m += 2) multiply_add(sum[n][m], sum[n][m + 1], left[m], left[m + 1], right[n]);
-            if (Groups % 2 == 1) multiply_add(sum[n][Groups - 1], left[Groups - 1], right[n]);
-        }
+        static_assert(Groups % 2 == 0, "two groups an instruction");
+        UNROLL for (int n = 0; n < Tiles; ++n)
+            UNROLL for (int m = 0; m < Groups; m += 2) multiply_add(sum[n][m], sum[n][m + 1], left[m], left[m + 1], right[n]);
     }
     // Which of columns k .. k + STEP is this lane's, and (`s` = 1) the one half a step after it.
     template <bool Upwards>
@@ -83,7 +88,7 @@ struct Tile {
         const int part = column % PARTS, to = row % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
         UNROLL for (int n = 0; n < Tiles; ++n) {
             const Real b = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
-            x[n][s] = Ragged && l >= limit ? -Real(0) : part == 1 && to == 0 ? b : -b;
+            x[n][s] = Ragged && l >= limit ? -Real(0) : PARTS == 1 ? -b : signed_by(b, part == 0 || to == 1);
         }
     }
     template <bool Upwards, bool Masked, bool Ragged, bool Whole>

@@ -22,7 +22,7 @@ impl ResidentPlan {
             0 => (order, 0, 0),
             window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
         };
-        let stride = column_stride(scalar, order, self.tensor && self.window > 0);
+        let stride = column_stride(scalar, order, self.spread);
         let inverts = usize::from(self.inverts);
         let one = stride * (columns + beside) * bytes
             + order.next_multiple_of(16)
@@ -57,10 +57,10 @@ impl ResidentPlan {
     }
 }
 
-/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `by_tensor`: windows whose products go by matrix instructions.
-pub(super) fn column_stride(scalar: ScalarKind, order: usize, by_tensor: bool) -> usize {
+/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `spread`: as suits products by matrix instructions.
+pub(super) fn column_stride(scalar: ScalarKind, order: usize, spread: bool) -> usize {
     let pack = 16 / scalar_bytes(scalar);
-    if by_tensor && pack == 2 { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
+    if spread { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
 }
 
 /// Columns that a step of matrix instructions multiplies; none where there are no such instructions for the type.

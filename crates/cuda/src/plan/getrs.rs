@@ -89,8 +89,11 @@ impl GetrsPlan {
         let can = tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1 && can;
         let threads = warps * WARP;
-        let blocks = request.number_or("solve-blocks", 1..=32, resident_blocks(threads, REGISTERS, limits))?;
         let shared_bytes = bytes((panel, columns, band), scalar, order, tensor);
+        let by_shared = limits.shared_bytes_per_multiprocessor as usize
+            / (shared_bytes + limits.reserved_shared_bytes_per_block as usize);
+        let fit = resident_blocks(threads, REGISTERS, limits).min(by_shared).max(1);
+        let blocks = request.number_or("solve-blocks", 1..=32, fit)?;
         Ok(Self { panel, columns, share, band, threads, blocks, tensor, shared_bytes })
     }
 

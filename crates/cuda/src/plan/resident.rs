@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Numbers, Operation, Problem, SourceKind, Transpose};
+use batchla_core::{Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
 use super::table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, by_tuner, last, row, tuned};
@@ -29,6 +29,8 @@ pub struct ResidentPlan {
     pub blocks: usize,
     /// Whether products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
+    /// Whether columns on chip are as far apart as suits these.
+    pub spread: bool,
     /// Whether the kernel is compiled for this order alone or, where there are more panels than one, for orders of so many.
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
@@ -154,6 +156,7 @@ impl ResidentPlan {
             teams,
             blocks: 1,
             tensor,
+            spread: false,
             exact,
             inverts,
             solves: None,
@@ -170,7 +173,8 @@ impl ResidentPlan {
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
         let least_teams = (WARP / crew).max(1);
-        let by_windows = |window: usize| Self { teams: least_teams, panel: usual, window, ..plan.clone() };
+        let by_windows =
+            |window| Self { teams: least_teams, panel: usual, window, spread: tensor && window > 0, ..plan.clone() };
         // The table's window or, on a smaller chip, the largest that there is room for.
         let whole = if own.window < order { own.window } else { 0 };
         let narrower = (1..=4)
@@ -192,6 +196,7 @@ impl ResidentPlan {
                 plan.window
             ));
         }
+        plan.spread = tensor && plan.window > 0;
         if plan.window > 0 {
             plan.teams = 1;
         }
@@ -213,6 +218,15 @@ impl ResidentPlan {
                 plan.dynamic_bytes(scalar, order),
                 plan.fixed_bytes(scalar)
             ));
+        }
+        // Whole complex matrices are spread where that costs no block.
+        let spread = Self { spread: tensor, ..plan.clone() };
+        let blocks = |plan: &Self| {
+            let shared = plan.shared_bytes(scalar, order) + limits.reserved_shared_bytes_per_block as usize;
+            limits.shared_bytes_per_multiprocessor as usize / shared
+        };
+        if scalar == ScalarKind::C64 && fits(&spread) && blocks(&spread) == blocks(&plan) {
+            plan = spread;
         }
         // Right-hand sides take some beside; how many are best was not measured.
         let beside = if plan.solves.is_some() { 40 } else { 0 };

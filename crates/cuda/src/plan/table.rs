@@ -125,7 +125,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(32, 32, 1, 0, 255),
         tensor(48, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
-        window(16, tensor(96, 8, 1, 1, 255)),
+        window(16, tensor(128, 8, 1, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] = &[
         thread(5, 168),
@@ -198,6 +198,11 @@ pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option
     let command = match (scalar, inverts, last) {
         (ScalarKind::F64, false, 128) => {
             "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv"
+        }
+        (ScalarKind::C64, false, 128) => {
+            let command =
+                "batchla bench plans resident left-looking: benches/record/nvidia-h200/2026-11-23/choices-spread.csv";
+            return Some(Receipt::new("NVIDIA H200", "2026-11-23", command));
         }
         (ScalarKind::F32, false, 33..=128) => record!("f32", "factorize", "33..128"),
         (ScalarKind::F64, false, 33..=128) => record!("f64", "factorize", "33..128"),
