@@ -57,10 +57,14 @@ macro_rules! for_columns {
             $body;
             $j += COLUMNS;
         }
-        while $j < end {
+        if end - $j >= 2 {
+            const $c: usize = 2;
+            $body;
+            $j += 2;
+        }
+        if $j < end {
             const $c: usize = 1;
             $body;
-            $j += 1;
         }
     }};
 }
