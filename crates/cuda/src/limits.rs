@@ -56,6 +56,12 @@ const PRESETS: [Preset; 7] = [
 ];
 
 impl Limits {
+    /// Blocks that fit the shared memory of a multiprocessor, each with so many bytes of it.
+    pub(crate) fn blocks_by_shared_bytes(&self, bytes: usize) -> usize {
+        let each = bytes + self.reserved_shared_bytes_per_block as usize;
+        self.shared_bytes_per_multiprocessor as usize / each.max(1)
+    }
+
     /// The architectures that [`Limits::preset`] knows.
     pub const PRESETS: [&'static str; 7] = ["sm_70", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"];
 

@@ -128,13 +128,11 @@ trait Filling {
 impl Filling for Step {
     /// `blocks`: for how many of `compiled_threads` threads the compiler leaves room in the registers.
     fn filling(self, compiled_threads: usize, blocks: usize, limits: &Limits) -> Self {
-        let shared = self.shared_bytes + limits.reserved_shared_bytes_per_block as usize;
-        let by_shared = limits.shared_bytes_per_multiprocessor as usize / shared.max(1);
         let (threads, most) =
             (self.threads.next_multiple_of(WARP).max(WARP), limits.threads_per_multiprocessor as usize);
         let (blocks, bound) = [
             (blocks * compiled_threads.max(1) / threads.min(compiled_threads.max(1)), "registers"),
-            (by_shared, "shared memory"),
+            (limits.blocks_by_shared_bytes(self.shared_bytes), "shared memory"),
             (most / threads, "threads"),
             (limits.blocks_per_multiprocessor as usize, "blocks"),
         ]

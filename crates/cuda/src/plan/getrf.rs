@@ -379,8 +379,7 @@ impl GetrfPlan {
     fn fit_stages(&mut self, scalar: ScalarKind, order: usize, limits: &Limits) {
         let fits = |plan: &Self, blocks: usize| {
             let bytes = plan.shared_bytes(scalar, order);
-            let all = blocks * (bytes + limits.reserved_shared_bytes_per_block as usize);
-            bytes <= limits.shared_bytes_per_block as usize && all <= limits.shared_bytes_per_multiprocessor as usize
+            bytes <= limits.shared_bytes_per_block as usize && blocks <= limits.blocks_by_shared_bytes(bytes)
         };
         let ahead = self.ahead;
         while self.stages > 2 && !fits(self, self.blocks) {

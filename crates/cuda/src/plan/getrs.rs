@@ -90,8 +90,7 @@ impl GetrsPlan {
         let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1 && can;
         let threads = warps * WARP;
         let shared_bytes = bytes((panel, columns, band), scalar, order, tensor);
-        let by_shared = limits.shared_bytes_per_multiprocessor as usize
-            / (shared_bytes + limits.reserved_shared_bytes_per_block as usize);
+        let by_shared = limits.blocks_by_shared_bytes(shared_bytes);
         let fit = resident_blocks(threads, REGISTERS, limits).min(by_shared).max(1);
         let blocks = request.number_or("solve-blocks", 1..=32, fit)?;
         Ok(Self { panel, columns, share, band, threads, blocks, tensor, shared_bytes })

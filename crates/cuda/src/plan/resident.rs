@@ -221,10 +221,7 @@ impl ResidentPlan {
         }
         // Whole complex matrices are spread where that costs no block.
         let spread = Self { spread: tensor, ..plan.clone() };
-        let blocks = |plan: &Self| {
-            let shared = plan.shared_bytes(scalar, order) + limits.reserved_shared_bytes_per_block as usize;
-            limits.shared_bytes_per_multiprocessor as usize / shared
-        };
+        let blocks = |plan: &Self| limits.blocks_by_shared_bytes(plan.shared_bytes(scalar, order));
         if scalar == ScalarKind::C64 && fits(&spread) && blocks(&spread) == blocks(&plan) {
             plan = spread;
         }

@@ -269,6 +269,32 @@ fn bands_that_warps_do_not_share_evenly_are_refused() {
 }
 
 #[test]
+fn columns_lie_as_matrix_instructions_read_them_where_that_costs_no_block() {
+    let spread = |scalar, order, architecture: &str| {
+        let problem = problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 1);
+        choose(&problem, Some("resident"), architecture).unwrap().resident.unwrap().spread
+    };
+    assert!(spread(ScalarKind::C64, 48, "sm_90") && spread(ScalarKind::C64, 96, "sm_90"));
+    // Four blocks fit, three with columns so far apart.
+    assert!(!spread(ScalarKind::C64, 56, "sm_90"));
+    assert!(!spread(ScalarKind::F64, 48, "sm_90") && spread(ScalarKind::F64, 96, "sm_90"));
+    // Without such instructions nothing is gained by it.
+    assert!(!spread(ScalarKind::C64, 48, "sm_70") && !spread(ScalarKind::F32, 160, "sm_90"));
+}
+
+#[test]
+fn registers_of_solutions_are_for_as_many_blocks_as_shared_memory_holds() {
+    for scalar in SCALARS {
+        for order in [48, 128, 256, 512] {
+            let problem = problem(scalar, Operation::Solve, SourceKind::Factors, order, 1);
+            let plan = choose(&problem, None, "sm_90").unwrap().getrs.unwrap();
+            let fit = Limits::preset("sm_90").unwrap().blocks_by_shared_bytes(plan.shared_bytes);
+            assert!(plan.blocks <= fit.max(1), "{scalar} of order {order}: {plan}");
+        }
+    }
+}
+
+#[test]
 fn orders_beyond_shared_memory_are_refused_with_the_limit() {
     let problem = problem(ScalarKind::C64, Operation::Factorize, SourceKind::Matrix, 100_000, 1);
     let error = choose(&problem, None, "sm_80").unwrap_err();
