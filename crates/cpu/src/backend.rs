@@ -132,9 +132,9 @@ impl Cpu {
         results: Results<'_, T>,
         work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
     ) {
-        let grain = self.grain.map_or_else(|| default_grain(&prepared.problem), NonZeroUsize::get);
-        let lanes = prepared.plan.lanes();
-        for_each(self.pool.as_deref(), grain.next_multiple_of(lanes), threads, results, work);
+        let default = || default_grain(&prepared.problem, self.threads());
+        let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(prepared.plan.together());
+        for_each(self.pool.as_deref(), grain, threads, results, work);
     }
 }
 
@@ -144,14 +144,14 @@ impl Default for Cpu {
     }
 }
 
-/// As many matrices as make up some 30 µs of work: enough to hide what handing them out costs, little enough to
-/// keep all threads busy to the end.
-fn default_grain(problem: &Problem) -> usize {
-    const OPERATIONS: usize = 100_000;
+/// As many matrices as make up some 10 to 30 µs of work, fewer where there would be too few stretches for the threads: enough to hide what handing
+/// them out costs, little enough to keep all threads busy to the end.
+fn default_grain(problem: &Problem, threads: usize) -> usize {
     let order = problem.order().max(1);
     let multiplications = order.saturating_mul(order).saturating_mul(order.max(problem.right_hand_sides()));
     let real = if matches!(problem.scalar(), ScalarKind::C32 | ScalarKind::C64) { 4 } else { 1 };
-    (OPERATIONS / multiplications.saturating_mul(real)).clamp(1, 1024)
+    let of = |operations: usize| (operations / multiplications.saturating_mul(real)).clamp(1, 1024);
+    (problem.batch() / (4 * threads)).clamp(of(100_000), of(300_000))
 }
 
 /// What [`Cpu`] prepares.

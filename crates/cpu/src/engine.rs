@@ -3,7 +3,9 @@
 use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
 
 use crate::backend::CpuScalar;
-use crate::blocked::{self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
+use crate::blocked::{
+    self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Pairs, Transposed, UnpackColumns, pairs,
+};
 use crate::interleaved::{self, Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::routines::Spoiled;
 use crate::simd::{InstructionSet, MOST_LANES};
@@ -27,6 +29,8 @@ pub(crate) struct Engine {
     order: usize,
     /// The distance of columns, in numbers.
     ld: usize,
+    /// Whether plain matrices are factored two at a time.
+    pairs: bool,
 }
 
 /// Elements of a group's memory.
@@ -56,7 +60,8 @@ impl Engine {
             Kind::Interleaved => interleaved::leading_dimension(order).saturating_mul(width),
             Kind::Blocked => blocked::leading_dimension(order, width, scalar),
         };
-        Self { kind, set, width, order, ld }
+        let pairs = kind == Kind::Blocked && pairs::serves(set, scalar, order);
+        Self { kind, set, width, order, ld, pairs }
     }
 
     pub(crate) fn instruction_set(&self) -> InstructionSet {
@@ -76,14 +81,20 @@ impl Engine {
         if self.kind == Kind::Interleaved { self.width } else { 1 }
     }
 
+    /// Matrices that are computed together at most: those of a group, or a pair.
+    pub(crate) fn together(&self) -> usize {
+        if self.pairs { 2 } else { self.lanes() }
+    }
+
     /// The memory that a group with so many right-hand sides needs.
     pub(crate) fn sizes(&self, right_hand_sides: usize, aside: bool) -> Sizes {
         let columns = |count: usize| self.ld.saturating_mul(count);
         let set_aside = if self.kind == Kind::Interleaved { interleaved::COLUMNS } else { blocked::COLUMNS };
+        let in_pairs = if self.pairs { pairs::columns_aside(self.order) } else { 0 };
         Sizes {
             a: columns(self.order),
             x: columns(right_hand_sides),
-            aside: columns(if aside { set_aside } else { 0 }),
+            aside: columns(if aside { set_aside } else { 0 }.max(in_pairs)),
             exchanges: self.order.saturating_mul(self.lanes()),
         }
     }
@@ -98,7 +109,11 @@ impl Engine {
 
     /// Factors or inverts as many whole groups of a plain stretch as are regular, in one go; gives their number of matrices.
     pub(crate) fn run_plain<T: CpuScalar>(&self, stretch: Stretch<'_, T>) -> usize {
-        if self.kind == Kind::Interleaved { T::stretch(self.set, stretch) } else { 0 }
+        match self.kind {
+            Kind::Interleaved => T::stretch(self.set, stretch),
+            Kind::Blocked if self.pairs && !stretch.invert => T::pairs(self.set, Pairs(stretch)),
+            Kind::Blocked => 0,
+        }
     }
 
     /// Hands matrices over; gives those that are not finite, bit by bit.

@@ -4,7 +4,10 @@ use batchla_core::{
     Chosen, Error, Explanation, Numbers, Operation, Options, Plan, Problem, Rejection, SourceKind, Step,
 };
 
-use crate::plan::{BLOCKED_RECEIPT, CpuPlan, INTERLEAVED_RECEIPT, blocked_up_to, interleaved_up_to};
+use crate::plan::{
+    BLOCKED_RECEIPT, BLOCKED_UP_TO, CpuPlan, INTERLEAVED_RECEIPT, PAIRS_RECEIPT, are_fastest_in_pairs,
+    interleaved_up_to,
+};
 use crate::simd::InstructionSet;
 use crate::vector::fused;
 
@@ -23,13 +26,17 @@ impl CpuPlan {
         explanation.steps = plan.steps(problem, threads);
         explanation.numbers = [
             (interleaved_up_to(instruction_set, problem), "interleaved", INTERLEAVED_RECEIPT),
-            (blocked_up_to(problem.scalar()), "blocked", BLOCKED_RECEIPT),
+            (BLOCKED_UP_TO, "blocked", BLOCKED_RECEIPT),
         ]
         .into_iter()
         .map(|(last, name, receipt)| Numbers {
             row: format!("{name}, {} {}, orders up to {last}", problem.operation().name(), problem.scalar()),
             receipt,
         })
+        .chain(are_fastest_in_pairs(instruction_set, problem).then(|| Numbers {
+            row: format!("blocked, pairs, factorize {}, order {}", problem.scalar(), problem.order()),
+            receipt: PAIRS_RECEIPT,
+        }))
         .collect();
         let others = Self::NAMES.into_iter().filter(|name| *name != plan.name());
         explanation.rejected = others
@@ -61,12 +68,14 @@ impl CpuPlan {
 
 /// Why a plan is not the planner's own choice, which is `own`; or that it is.
 fn why_not(name: &str, own: &CpuPlan, problem: &Problem, (set, threads): (InstructionSet, usize)) -> String {
-    let (order, scalar) = (problem.order(), problem.scalar());
-    let [interleaved, blocked] = [interleaved_up_to(set, problem), blocked_up_to(scalar)];
+    let (order, interleaved, blocked) = (problem.order(), interleaved_up_to(set, problem), BLOCKED_UP_TO);
     match name {
         _ if name == own.name() => "the planner's own choice, but another was asked for by name".to_owned(),
         "interleaved" | "blocked" if !fused() => {
             "slower than faer where the processor has no fused multiply-add".to_owned()
+        }
+        "interleaved" if are_fastest_in_pairs(set, problem) => {
+            format!("slower than two matrices of order {order} side by side ({PAIRS_RECEIPT})")
         }
         "interleaved" if order > interleaved => format!("slower beyond order {interleaved} ({INTERLEAVED_RECEIPT})"),
         "interleaved" => {

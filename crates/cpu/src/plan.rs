@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use batchla_core::{Error, Operation, Options, Plan, Problem, Receipt, Rejection, ScalarKind, SourceKind};
+use batchla_core::{Error, Extras, Operation, Options, Plan, Problem, Receipt, Rejection, ScalarKind, SourceKind};
 
+use crate::blocked::pairs;
 use crate::engine::{Engine, Kind};
 use crate::simd::InstructionSet;
 use crate::vector::{self, LANES, fused};
@@ -12,7 +13,8 @@ use crate::vector::{self, LANES, fused};
 ///
 /// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
 ///   instruction set.
-/// - `blocked`: a matrix at a time, by tiles in registers. Its bits are those of `interleaved`.
+/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored two at a time, their rows exchanged at the end. Its bits
+///   are those of `interleaved`.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
 ///   and on the sizes of the caches, since these decide how faer sums an inner product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +60,9 @@ impl CpuPlan {
                 let reason = format!("the CPU backend has the plans {}", Self::NAMES.join(", "));
                 return Err(Rejection { plan: other.to_owned(), reason }.into_error(problem));
             }
+            None if fused() && are_fastest_in_pairs(instruction_set, problem) => own(Kind::Blocked),
             None if fused() && fills_lanes(problem, threads, own(Kind::Interleaved)) => own(Kind::Interleaved),
-            None if fused() && order <= blocked_up_to(scalar) => own(Kind::Blocked),
+            None if fused() && order <= BLOCKED_UP_TO => own(Kind::Blocked),
             None => Family::Faer,
         };
         let arithmetic = match family {
@@ -72,6 +75,11 @@ impl CpuPlan {
     /// Matrices of a group; 1 where they are computed one by one.
     pub(crate) fn lanes(&self) -> usize {
         self.engine().map_or(1, |engine| engine.lanes())
+    }
+
+    /// Matrices that are computed together at most.
+    pub(crate) fn together(&self) -> usize {
+        self.engine().map_or(1, |engine| engine.together())
     }
 
     /// How groups are computed, where they are.
@@ -96,9 +104,9 @@ pub(crate) const INTERLEAVED_RECEIPT: Receipt = Receipt::new(
 );
 
 pub(crate) const BLOCKED_RECEIPT: Receipt = Receipt::new(
-    "Intel Xeon with AVX-512 and 2 MiB of L2, one thread",
-    "2026-11-21",
-    "each plan forced at orders 200, 300 and 512; no record was kept",
+    "AMD EPYC with AVX-512 and 1 MiB of L2, one thread",
+    "2026-11-23",
+    "each plan forced at orders 320 to 800; no record was kept",
 );
 
 /// Whether groups are worth it: the batch must fill enough of their lanes, on every thread. The time of a group, beside that of single matrices, grows
@@ -107,6 +115,21 @@ fn fills_lanes(problem: &Problem, threads: usize, plan: Family) -> bool {
     let (order, Family::Own(engine)) = (problem.order(), plan) else { return false };
     let most = interleaved_up_to(engine.instruction_set(), problem);
     order <= most && problem.batch().saturating_mul(most) >= engine.lanes() * threads * order
+}
+
+pub(crate) const PAIRS_RECEIPT: Receipt = Receipt::new(
+    "AMD EPYC with AVX-512, one and two threads",
+    "2026-11-23",
+    "each plan forced at orders 10 to 64; no record was kept",
+);
+
+/// Whether matrices that are only factored, in plain memory, are so fastest two at a time.
+pub(crate) fn are_fastest_in_pairs(set: InstructionSet, problem: &Problem) -> bool {
+    let (scalar, order) = (problem.scalar(), problem.order());
+    let only_factored = problem.operation() == Operation::Factorize && problem.extras() == Extras::none();
+    let plain = problem.a().is_plain() && problem.out().is_plain();
+    let least = if scalar == ScalarKind::F32 { 28 } else { 15 };
+    only_factored && plain && problem.batch() > 1 && order >= least && pairs::serves(set, scalar, order)
 }
 
 /// The largest order at which groups of full lanes are faster than single matrices: a larger one where rows are rearranged as matrices are taken over.
@@ -133,13 +156,7 @@ pub(crate) fn interleaved_up_to(set: InstructionSet, problem: &Problem) -> usize
 }
 
 /// The largest order at which our own blocks are faster than faer's products.
-pub(crate) fn blocked_up_to(scalar: ScalarKind) -> usize {
-    match scalar {
-        ScalarKind::F32 => 512,
-        ScalarKind::F64 => 400,
-        ScalarKind::C32 | ScalarKind::C64 => 300,
-    }
-}
+pub(crate) const BLOCKED_UP_TO: usize = 768;
 
 impl Plan for CpuPlan {
     fn name(&self) -> &str {
@@ -160,5 +177,30 @@ impl Plan for CpuPlan {
 impl fmt::Display for CpuPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} n={} ({})", self.name(), self.scalar, self.order, self.arithmetic)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use batchla_core::BatchLayout;
+
+    use super::*;
+
+    fn name(set: InstructionSet, a: BatchLayout, extras: Extras) -> String {
+        let problem = Problem::factorize::<f64>(SourceKind::InPlace, a, a).unwrap().with_extras(extras).unwrap();
+        CpuPlan::choose_on(set, 1, &problem, &Options::default()).unwrap().name().to_owned()
+    }
+
+    #[test]
+    fn pairs_are_chosen_where_they_are_factored_in_pairs() {
+        let plain = BatchLayout::column_major(1000, 32, 32).unwrap();
+        let expected = if fused() { ["blocked", "interleaved"] } else { ["faer"; 2] };
+        let padded = plain.with_leading_dimension(33).unwrap();
+        let of = |a, extras| name(InstructionSet::Avx512, a, extras);
+        assert_eq!(of(plain, Extras::none()), expected[0]);
+        assert_eq!(of(padded, Extras::none()), expected[1]);
+        assert_eq!(of(plain, Extras::none().with_determinant()), expected[1]);
+        assert_eq!(name(InstructionSet::Avx2, plain, Extras::none()), expected[1]);
     }
 }

@@ -2,7 +2,7 @@
 
 use batchla_core::{Complex, Scalar};
 
-use crate::blocked::{BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Transposed, UnpackColumns};
+use crate::blocked::{BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Pairs, Transposed, UnpackColumns};
 use crate::interleaved::{Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work, dispatch};
 
@@ -39,6 +39,8 @@ routines! {
     getrs(Getrs<'_, Self>) -> ();
     /// Factors or inverts matrices one after another; gives how many.
     stretch(Stretch<'_, Self>) -> usize;
+    /// Factors small matrices two at a time; gives how many.
+    pairs(Pairs<'_, Self>) -> usize;
     /// Takes one matrix over.
     pack_columns(PackColumns<'_, '_, Self>) -> ();
     /// Hands one matrix over; tells whether it is not finite.

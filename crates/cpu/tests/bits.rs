@@ -117,7 +117,7 @@ fn everything<T: CpuScalar>(cpu: &Cpu, plan: &str, a: &Batch<T>, b: &Batch<T>) -
 fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>() {
     let sets = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
     let cpus: Vec<_> = sets.map(|set| Cpu::builder().threads(1).instruction_set(set).build().unwrap()).collect();
-    for n in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 33, 48, 65, 83] {
+    for n in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 33, 48, 55, 64, 65, 83] {
         let mut random = matrices::Random::new(n as u64);
         let tiny = T::SAFE_MINIMUM.to_f64() / 2.0;
         let a = Batch::<T>::from_fn(19, n, n, |b, _, j| match b % 4 {
@@ -159,11 +159,11 @@ fn a_nan_leaves_plans_and_instruction_sets_the_same_exchanges<T: CpuScalar>() {
     }
 }
 
-/// Regular matrices, a singular one, regular ones: many groups at a time, where neighbours lie in plain memory, and one by one, where they do not.
+/// Regular matrices, a singular one, regular ones: many groups or pairs at a time, where neighbours lie in plain memory, and one by one, where they do not.
 fn plain_and_padded_memory_give_the_same_bits<T: CpuScalar>() {
     for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
         let cpu = Cpu::builder().threads(1).instruction_set(set).build().unwrap();
-        for n in 1..=9 {
+        for n in (1..=9).chain([18, 41]) {
             let mut random = matrices::Random::new(n as u64);
             let zero_row = |b, i| b == 37 && i == 0;
             let a = Batch::<T>::from_fn(
@@ -177,8 +177,10 @@ fn plain_and_padded_memory_give_the_same_bits<T: CpuScalar>() {
             .unwrap();
             let padded = a.to_layout(a.layout().with_leading_dimension(n + 1).unwrap()).unwrap();
             let b = random_batch(70, n, 2);
-            let found = [&a, &padded].map(|a| everything(&cpu, "interleaved", a, &b));
-            assert!(found[0] == found[1], "{} n={n}, {}", T::KIND, cpu.describe());
+            for plan in ["interleaved", "blocked"] {
+                let found = [&a, &padded].map(|a| everything(&cpu, plan, a, &b));
+                assert!(found[0] == found[1], "{plan} {} n={n}, {}", T::KIND, cpu.describe());
+            }
         }
     }
 }

@@ -11,7 +11,9 @@ mod getri;
 mod getrs;
 mod laswp;
 mod pack;
+pub(crate) mod pairs;
 mod panel;
+mod rows;
 mod tile;
 
 use batchla_core::ScalarKind;
@@ -20,6 +22,7 @@ pub(crate) use self::getrf::BlockedGetrf;
 pub(crate) use self::getri::BlockedGetri;
 pub(crate) use self::getrs::{BlockedGetrs, Transposed};
 pub(crate) use self::pack::{PackColumns, UnpackColumns};
+pub(crate) use self::pairs::Pairs;
 
 /// Columns of a panel, and the most of a tile.
 pub(crate) const COLUMNS: usize = 8;

@@ -82,6 +82,8 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn lanes_after(lane: usize) -> Self::Mask;
     /// The number of one lane, in every lane.
     fn spread(self, lane: usize) -> Self;
+    /// The lanes that are chosen bit by bit.
+    fn mask(bits: u32) -> Self::Mask;
     /// The chosen lanes, bit by bit.
     fn bits(mask: Self::Mask) -> u32;
     /// Whether every lane is chosen.

@@ -168,6 +168,14 @@ where
         Self::splat(self.0[lane % N])
     }
     #[inline(always)]
+    fn mask(bits: u32) -> [bool; N] {
+        let mut mask = [false; N];
+        for i in 0..N {
+            mask[i] = bits >> i & 1 == 1;
+        }
+        mask
+    }
+    #[inline(always)]
     fn bits(mask: [bool; N]) -> u32 {
         mask.into_iter().enumerate().fold(0, |bits, (lane, chosen)| bits | u32::from(chosen) << lane)
     }

@@ -51,7 +51,7 @@ macro_rules! vector {
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
         max: $max:ident, spread: $spread:expr,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, lane_mask: $lane_mask:expr, lanes_after: $lanes_after:expr, most: $most:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, lane_mask: $lane_mask:expr, lanes_after: $lanes_after:expr, most: $most:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr, transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
     ) => {
         /// A vector of the processor.
@@ -195,6 +195,11 @@ macro_rules! vector {
                 unsafe { Self($spread(self.0, lane)) }
             }
             #[inline(always)]
+            fn mask(bits: u32) -> $mask {
+                // SAFETY: see the head of the file.
+                unsafe { $of_bits(bits) }
+            }
+            #[inline(always)]
             fn bits(mask: $mask) -> u32 {
                 // SAFETY: see the head of the file.
                 unsafe { $bits(mask) }
@@ -260,6 +265,7 @@ vector!(
     equals: |a, b| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     bits: |mask| _cvtmask8_u32(mask),
+    of_bits: |bits: u32| _cvtu32_mask8(bits),
     lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
     lanes_after: |lane: usize| _cvtu32_mask8(0xfe << lane),
     most: |a| _mm512_reduce_max_pd(a),
@@ -287,6 +293,7 @@ vector!(
     equals: |a, b| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     bits: |mask| _cvtmask16_u32(mask),
+    of_bits: |bits: u32| _cvtu32_mask16(bits),
     lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
     lanes_after: |lane: usize| _cvtu32_mask16(0xfffe << lane),
     most: |a| _mm512_reduce_max_ps(a),
@@ -317,6 +324,10 @@ vector!(
     equals: |a, b| _mm256_cmp_pd::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_pd(no, yes, mask),
     bits: |mask| _mm256_movemask_pd(mask) as u32,
+    of_bits: |bits: u32| {
+        let own = _mm256_setr_epi64x(1, 2, 4, 8);
+        _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), own), own))
+    },
     lane_mask: |lane: usize| _mm256_castsi256_pd(_mm256_cmpeq_epi64(
         _mm256_set1_epi64x(lane as i64),
         _mm256_setr_epi64x(0, 1, 2, 3),
@@ -353,6 +364,10 @@ vector!(
     equals: |a, b| _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_ps(no, yes, mask),
     bits: |mask| _mm256_movemask_ps(mask) as u32,
+    of_bits: |bits: u32| {
+        let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), own), own))
+    },
     lane_mask: |lane: usize| _mm256_castsi256_ps(_mm256_cmpeq_epi32(
         _mm256_set1_epi32(lane as i32),
         _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),

@@ -1,0 +1,285 @@
+//! `A = P L U` of small real matrices, two at a time: while one waits for a pivot, the other goes on.
+//!
+//! Rows stay where they are until the end: a row that became a pivot's counts no more. An exchange would cost a move in each column; here it is noted,
+//! and all are made at once, by looking rows up in registers.
+
+use batchla_core::{Scalar, ScalarKind};
+use num_traits::Float;
+
+use super::rows::{MOST_ROWS, Rows};
+use super::tile::{number, spread};
+use crate::interleaved::Stretch;
+use crate::routines::Sums;
+use crate::simd::{InstructionSet, Lanes, TABLE, Vector, Work, outline};
+
+/// Columns of a panel.
+const PANEL: usize = 4;
+
+/// Whether plain matrices can be factored in pairs.
+pub(crate) fn serves(set: InstructionSet, scalar: ScalarKind, order: usize) -> bool {
+    set == InstructionSet::Avx512 && matches!(scalar, ScalarKind::F32 | ScalarKind::F64) && order <= MOST_ROWS
+}
+
+/// The columns that a pair needs beside those of a matrix.
+pub(crate) fn columns_aside(order: usize) -> usize {
+    order + 2 * columns_in_work(order)
+}
+
+/// A matrix's columns while it is factored: whole panels, whatever the last begins with.
+fn columns_in_work(order: usize) -> usize {
+    order + PANEL - 1
+}
+
+/// Factors pairs, up to the first with a matrix that is not regular, or whose pivots are too small for reciprocals.
+pub struct Pairs<'a, T>(pub(crate) Stretch<'a, T>);
+
+impl<T: Scalar> Work<T> for Pairs<'_, T> {
+    /// How many matrices are done; the others stay as they were.
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) -> usize {
+        macro_rules! run {
+            ($($vectors:literal)*) => {
+                match self.0.order.div_ceil(L::COUNT) {
+                    $($vectors => {
+                        // What there is no use for is not compiled.
+                        const { assert!($vectors <= TABLE) };
+                        if L::Vector::LOOKS_UP && L::PARTS == 1 && ($vectors - 1) * L::COUNT < MOST_ROWS {
+                            outline::<L, _>(OfVectors::<_, $vectors>(self.0))
+                        } else {
+                            0
+                        }
+                    })*
+                    _ => 0,
+                }
+            };
+        }
+        run!(1 2 3 4 5 6 7 8)
+    }
+}
+
+/// The same with `V` vectors a column.
+struct OfVectors<S, const V: usize>(S);
+
+impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) -> usize {
+        let Stretch { order: n, from, to, exchanges, a, aside, .. } = self.0;
+        let (a, _) = L::from_numbers_mut(a).as_chunks_mut();
+        let (aside, _) = L::from_numbers_mut(aside).as_chunks_mut();
+        let (other, work) = aside.split_at_mut(n);
+        let (w, other_w) = work[..2 * columns_in_work(n)].split_at_mut(columns_in_work(n));
+        let [mut one, mut other] = [(&mut a[..n], w), (other, other_w)].map(|(a, w)| Matrix::<L, V>::new(a, w));
+        let area = n * n;
+        for (pair, exchanges) in exchanges.chunks_exact_mut(2 * n).enumerate() {
+            let place = 2 * pair * area..2 * (pair + 1) * area;
+            let (first, second) = from.map_or(&to[place.clone()], |from| &from[place.clone()]).split_at(area);
+            one.pack(L::reals(first));
+            other.pack(L::reals(second));
+            let (first, second) = exchanges.split_at_mut(n);
+            if !factor((&mut one, first), (&mut other, second)) || !one.is_finite() || !other.is_finite() {
+                return 2 * pair;
+            }
+            let (first, second) = to[place].split_at_mut(area);
+            one.unpack(L::reals_mut(first));
+            other.unpack(L::reals_mut(second));
+        }
+        to.len() / area / 2 * 2
+    }
+}
+
+/// A matrix that is factored.
+struct Matrix<'a, L, const V: usize> {
+    /// Out: the factors.
+    a: &'a mut [[L; V]],
+    /// What is left of the matrix, and `L`: in rows that are not left, anything.
+    w: &'a mut [[L; V]],
+    rows: Rows,
+}
+
+/// Factors a pair, each with its exchanges; `false`, and neither is factored, where a pivot is none, or too small for a reciprocal.
+#[inline(always)]
+fn factor<L: Lanes, const V: usize>(
+    (one, exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
+    (other, other_exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
+) -> bool {
+    let n = exchanges.len();
+    for first in (0..n).step_by(PANEL) {
+        let [mut pivots, mut other_pivots] = [[0; PANEL]; 2];
+        let (mut x, mut other_x) = (one.w[first], other.w[first]);
+        for m in 0..PANEL.min(n - first) {
+            let (found, other_found) = (one.rows.search(&x), other.rows.search(&other_x));
+            if !(found.1 >= L::Number::SAFE_MINIMUM && other_found.1 >= L::Number::SAFE_MINIMUM) {
+                return false;
+            }
+            (pivots[m], other_pivots[m]) = (found.0, other_found.0);
+            (exchanges[first + m], x) = one.eliminate((first, m), x, found);
+            (other_exchanges[first + m], other_x) = other.eliminate((first, m), other_x, other_found);
+        }
+        if first + PANEL < n {
+            one.apply(first, &pivots);
+            other.apply(first, &other_pivots);
+        }
+    }
+    one.rearrange();
+    other.rearrange();
+    true
+}
+
+impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
+    #[inline(always)]
+    fn new(a: &'a mut [[L; V]], w: &'a mut [[L; V]]) -> Self {
+        Self { rows: Rows::new(a.len()), a, w }
+    }
+
+    /// Takes over dense columns.
+    #[inline(always)]
+    fn pack(&mut self, from: &[<L::Vector as Vector>::Real]) {
+        let n = self.a.len();
+        self.rows = Rows::new(n);
+        for (from, to) in from.chunks_exact(n).zip(self.w.iter_mut()) {
+            for at in (0..n).step_by(L::COUNT) {
+                // The next pair's.
+                L::Vector::prefetch(from.as_ptr().wrapping_add(2 * n * n + at));
+            }
+            let (whole, rest) = from.split_at((V - 1) * L::COUNT);
+            for (v, from) in whole.chunks_exact(L::COUNT).enumerate() {
+                to[v] = L::from_memory(from);
+            }
+            to[V - 1] = L::from_memory(rest);
+        }
+    }
+
+    /// Hands the factors over.
+    #[inline(always)]
+    fn unpack(&self, to: &mut [<L::Vector as Vector>::Real]) {
+        for (from, to) in self.a.iter().zip(to.chunks_exact_mut(self.a.len())) {
+            let (whole, rest) = to.split_at_mut((V - 1) * L::COUNT);
+            for (v, to) in whole.chunks_exact_mut(L::COUNT).enumerate() {
+                from[v].to_memory(to);
+            }
+            from[V - 1].to_memory(rest);
+        }
+    }
+
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        let mut sums = Sums::<L>::default();
+        sums.add(L::as_vectors(self.a.as_flattened()));
+        sums.spoiled() == 0
+    }
+
+    /// Scales `x`, which is column `m` of the panel from column `first` on, by its pivot, whose row and size are given, and eliminates it from the
+    /// panel's columns after it; gives the exchange, and the next of these.
+    #[inline(always)]
+    fn eliminate(
+        &mut self,
+        (first, m): (usize, usize),
+        x: [L; V],
+        (p, size): (usize, <L::Vector as Vector>::Real),
+    ) -> (u32, [L; V]) {
+        let k = first + m;
+        let exchange = self.rows.choose(k, p);
+        let (panel, a) = (&mut self.w[first..first + PANEL], &mut self.a[first..]);
+        let pivot = number(&panel[m], p);
+        set(&mut a[m], k, pivot);
+        // The reciprocal of the size is there before the pivot is found.
+        let factor = L::splat(L::Number::from_parts(size.recip().copysign(pivot.re()), num_traits::zero()));
+        let (mut l, mut next) = (x, x);
+        for v in 0..V {
+            l[v] = l[v].times(factor);
+        }
+        panel[m] = l;
+        for c in m + 1..PANEL {
+            let u = number(&panel[c], p);
+            if let Some(column) = a.get_mut(c) {
+                set(column, k, u);
+            }
+            for v in 0..V {
+                let rest = panel[c][v].minus_product(l[v], L::splat(u));
+                panel[c][v] = rest;
+                if c == m + 1 {
+                    next[v] = rest;
+                }
+            }
+        }
+        (exchange, next)
+    }
+
+    /// Applies the panel from column `first` on, with the rows of its pivots, to the columns on its right.
+    #[inline(always)]
+    fn apply(&mut self, first: usize, pivots: &[usize; PANEL]) {
+        match V {
+            1 => self.apply_to_vectors::<1>(first, pivots, 0),
+            2 => self.apply_to_vectors::<2>(first, pivots, 0),
+            3 => self.apply_to_vectors::<3>(first, pivots, 0),
+            5 => self.apply_to_vectors::<5>(first, pivots, 0),
+            _ => self.apply_to_vectors::<4>(first, pivots, 0),
+        }
+        match V {
+            6 => self.apply_to_vectors::<2>(first, pivots, 4),
+            7 => self.apply_to_vectors::<3>(first, pivots, 4),
+            8 => self.apply_to_vectors::<4>(first, pivots, 4),
+            _ => {}
+        }
+    }
+
+    /// The same in `R` vectors from vector `i` on; with the first of them, the panel's rows of `U` are found.
+    #[inline(always)]
+    fn apply_to_vectors<const R: usize>(&mut self, first: usize, pivots: &[usize; PANEL], i: usize) {
+        let end = first + PANEL;
+        let (panel, rest) = self.w[first..self.a.len()].split_at_mut(PANEL);
+        let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[L::zero(); PANEL]; PANEL]);
+        for k in 0..PANEL {
+            for r in 0..R {
+                l[k][r] = panel[k][i + r];
+            }
+            for m in k + 1..PANEL {
+                corner[k][m] = spread(&panel[k], pivots[m]);
+            }
+        }
+        for (column, a) in rest.iter_mut().zip(&mut self.a[end..]) {
+            let mut u = [L::zero(); PANEL];
+            for m in 0..PANEL {
+                if i == 0 {
+                    u[m] = spread(column, pivots[m]);
+                    for k in 0..m {
+                        u[m] = u[m].minus_product(corner[k][m], u[k]);
+                    }
+                    set(a, first + m, L::lane(&u, m, 0));
+                } else {
+                    u[m] = spread(a, first + m);
+                }
+            }
+            for r in 0..R {
+                for k in 0..PANEL {
+                    column[i + r] = column[i + r].minus_product(l[k][r], u[k]);
+                }
+            }
+        }
+    }
+
+    /// Puts the rows of `L` where they belong, below `U`.
+    #[inline(always)]
+    fn rearrange(&mut self) {
+        for (j, (from, to)) in self.w.iter().zip(self.a.iter_mut()).enumerate() {
+            let (from, to) = (L::as_vectors(from), L::as_vectors_mut(to));
+            let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
+            table[..V].copy_from_slice(&from[..V]);
+            let (diagonal, below) = (j / L::COUNT, L::Vector::lanes_after(j % L::COUNT));
+            for v in diagonal..V {
+                let x = L::Vector::look_up(&table, V, &self.rows.at[v * L::COUNT..]);
+                to[v] = if v == diagonal { L::Vector::select(below, x, to[v]) } else { x };
+            }
+        }
+    }
+}
+
+/// Writes number `i` of a column.
+#[inline(always)]
+fn set<L: Lanes>(column: &mut [L], i: usize, x: L::Number) {
+    L::set_lane(column, i / L::COUNT, i % L::COUNT, x);
+}

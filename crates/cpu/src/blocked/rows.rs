@@ -1,0 +1,76 @@
+//! Rows that stay where they are while a matrix is factored: which are left, and where exchanges would have put them.
+
+use crate::simd::{Lanes, Vector};
+
+/// The most rows: a bit each.
+pub(super) const MOST_ROWS: usize = u64::BITS as usize;
+
+/// Where rows are, had they been exchanged, and which of them have not become a pivot's.
+pub(super) struct Rows {
+    /// The row at each place.
+    pub(super) at: [u32; MOST_ROWS],
+    /// The place of each row.
+    place: [u32; MOST_ROWS],
+    /// The rows that are left, bit by bit.
+    left: u64,
+}
+
+const IN_PLACE: [u32; MOST_ROWS] = {
+    let mut at = [0; MOST_ROWS];
+    let mut i = 0;
+    while i < MOST_ROWS {
+        at[i] = i as u32;
+        i += 1;
+    }
+    at
+};
+
+impl Rows {
+    #[inline(always)]
+    pub(super) fn new(order: usize) -> Self {
+        Self { at: IN_PLACE, place: IN_PLACE, left: u64::MAX >> (MOST_ROWS - order) }
+    }
+
+    /// Makes row `p` that of pivot `k`; gives the exchange.
+    #[inline(always)]
+    pub(super) fn choose(&mut self, k: usize, p: usize) -> u32 {
+        let (k, p) = (k % MOST_ROWS, p % MOST_ROWS);
+        let (place, other) = (self.place[p], self.at[k]);
+        self.at[place as usize % MOST_ROWS] = other;
+        self.place[other as usize % MOST_ROWS] = place;
+        self.at[k] = p as u32;
+        self.place[p] = k as u32;
+        self.left &= !(1 << p);
+        place
+    }
+
+    /// The row of the next pivot: of those that are left, whose number in the column is largest in size, the one at the first place; and that size.
+    #[inline(always)]
+    pub(super) fn search<L: Lanes, const V: usize>(&self, column: &[L; V]) -> (usize, <L::Vector as Vector>::Real) {
+        let zero = L::Vector::splat(num_traits::zero());
+        let (mut sizes, mut best) = ([zero; V], zero);
+        for v in 0..V {
+            let left = L::Vector::mask((self.left >> (v * L::COUNT)) as u32);
+            sizes[v] = L::Vector::select(left, column[v].size(), zero);
+            best = sizes[v].larger(best);
+        }
+        let most = best.most();
+        let (target, mut found) = (L::Vector::splat(most), 0);
+        for v in (0..V).rev() {
+            found = found << L::COUNT | u64::from(L::Vector::bits(sizes[v].equals(target)));
+        }
+        if found & found.wrapping_sub(1) == 0 {
+            (found.trailing_zeros() as usize, most)
+        } else {
+            (self.first_of(found), most)
+        }
+    }
+
+    /// Of some rows, bit by bit, the one at the first place.
+    #[cold]
+    #[inline(never)]
+    fn first_of(&self, rows: u64) -> usize {
+        let each = (0..MOST_ROWS).filter(|row| rows >> row & 1 == 1);
+        each.min_by_key(|&row| self.place[row]).unwrap_or(0)
+    }
+}
