@@ -11,22 +11,29 @@ fn gpu(architecture: &str, seed: u64, checks: Checks) -> Result<Cuda, Error> {
     Emulated::new(architecture).seed(seed).checks(checks).open()
 }
 
-// The planner's own plans at every edge of a warp and a panel; half of them on an architecture without warp reductions.
-conformance!(emulated_f32, f32, Scope::EMULATED, gpu("sm_70", 1, Checks::None));
-conformance!(emulated_f64, f64, Scope::EMULATED, gpu("sm_90", 2, Checks::None));
-conformance!(emulated_c32, Complex<f32>, Scope::EMULATED, gpu("sm_90", 3, Checks::None));
-conformance!(emulated_c64, Complex<f64>, Scope::EMULATED, gpu("sm_70", 4, Checks::None));
+/// Some of the orders: each costs minutes of the C++ compiler. All of them, with every type: `cargo xtask emulated`.
+const fn at(orders: &'static [usize]) -> Scope {
+    Scope { orders, ..Scope::EMULATED }
+}
+
+// The planner's own plans at every edge of a warp and a panel, each with some type; half of them on an architecture without warp reductions.
+conformance!(emulated_f32, f32, at(&[0, 1, 3, 17, 65]), gpu("sm_70", 1, Checks::None));
+conformance!(emulated_f64, f64, at(&[0, 2, 5, 16, 33]), gpu("sm_90", 2, Checks::None));
+conformance!(emulated_c32, Complex<f32>, at(&[0, 1, 3, 8, 32]), gpu("sm_90", 3, Checks::None));
+conformance!(emulated_c64, Complex<f64>, at(&[0, 2, 5, 31]), gpu("sm_70", 4, Checks::None));
 
 /// Every access watched.
 mod watched {
     use super::*;
 
-    const SCOPE: Scope = Scope { name: "watched", orders: &[1, 3, 17, 33], thorough: 3, many: None, huge: None };
+    const fn at(orders: &'static [usize]) -> Scope {
+        Scope { name: "watched", orders, thorough: 3, many: None, huge: None }
+    }
 
-    conformance!(emulated_f32, f32, SCOPE, gpu("sm_90", 5, Checks::All));
-    conformance!(emulated_f64, f64, SCOPE, gpu("sm_70", 6, Checks::All));
-    conformance!(emulated_c32, Complex<f32>, SCOPE, gpu("sm_70", 7, Checks::All));
-    conformance!(emulated_c64, Complex<f64>, SCOPE, gpu("sm_90", 8, Checks::All));
+    conformance!(emulated_f32, f32, at(&[1, 3, 17]), gpu("sm_90", 5, Checks::All));
+    conformance!(emulated_f64, f64, at(&[3, 33]), gpu("sm_70", 6, Checks::All));
+    conformance!(emulated_c32, Complex<f32>, at(&[3, 33]), gpu("sm_70", 7, Checks::All));
+    conformance!(emulated_c64, Complex<f64>, at(&[1, 3]), gpu("sm_90", 8, Checks::All));
 }
 
 /// What goes from memory to registers and back, compiled for one order alone.
