@@ -39,27 +39,28 @@ impl<T: Scalar> Work<T> for Pairs<'_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> usize {
-        macro_rules! run {
+        macro_rules! with_vectors {
             ($($vectors:literal)*) => {
                 match self.0.order.div_ceil(L::COUNT) {
-                    $($vectors => {
-                        // What there is no use for is not compiled.
-                        const { assert!($vectors <= TABLE) };
-                        if L::Vector::LOOKS_UP && L::PARTS == 1 && ($vectors - 1) * L::COUNT < MOST_ROWS {
-                            outline::<L, _>(OfVectors::<_, $vectors>(self.0))
-                        } else {
-                            0
-                        }
-                    })*
+                    $($vectors => with_vectors::<L, $vectors>(self.0),)*
                     _ => 0,
                 }
             };
         }
-        run!(1 2 3 4 5 6 7 8)
+        with_vectors!(1 2 3 4 5 6 7 8)
     }
 }
 
-/// The same with `V` vectors a column.
+/// The same with `V` vectors a column. What there is no use for is not compiled.
+#[inline(always)]
+fn with_vectors<L: Lanes, const V: usize>(stretch: Stretch<'_, L::Number>) -> usize {
+    if L::Vector::LOOKS_UP && L::PARTS == 1 && (V - 1) * L::COUNT < MOST_ROWS {
+        outline::<L, _>(OfVectors::<_, V>(stretch))
+    } else {
+        0
+    }
+}
+
 struct OfVectors<S, const V: usize>(S);
 
 impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {

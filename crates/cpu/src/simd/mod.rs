@@ -77,9 +77,15 @@ pub trait Vector: Copy + Send + Sync + 'static {
     /// The largest number; none is NaN.
     fn most(self) -> Self::Real;
     /// One lane.
-    fn lane_mask(lane: usize) -> Self::Mask;
+    #[inline(always)]
+    fn lane_mask(lane: usize) -> Self::Mask {
+        Self::mask(1 << lane)
+    }
     /// The lanes after one.
-    fn lanes_after(lane: usize) -> Self::Mask;
+    #[inline(always)]
+    fn lanes_after(lane: usize) -> Self::Mask {
+        Self::mask(!1 << lane)
+    }
     /// The number of one lane, in every lane.
     fn spread(self, lane: usize) -> Self;
     /// The lanes that are chosen bit by bit.

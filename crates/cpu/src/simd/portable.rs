@@ -150,20 +150,6 @@ where
         most
     }
     #[inline(always)]
-    fn lane_mask(lane: usize) -> [bool; N] {
-        let mut mask = [false; N];
-        mask[lane] = true;
-        mask
-    }
-    #[inline(always)]
-    fn lanes_after(lane: usize) -> [bool; N] {
-        let mut mask = [false; N];
-        for i in 0..N {
-            mask[i] = i > lane;
-        }
-        mask
-    }
-    #[inline(always)]
     fn spread(self, lane: usize) -> Self {
         Self::splat(self.0[lane % N])
     }

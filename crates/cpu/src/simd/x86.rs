@@ -51,7 +51,7 @@ macro_rules! vector {
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
         max: $max:ident, spread: $spread:expr,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, lane_mask: $lane_mask:expr, lanes_after: $lanes_after:expr, most: $most:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, most: $most:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr, transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
     ) => {
         /// A vector of the processor.
@@ -180,16 +180,6 @@ macro_rules! vector {
                 unsafe { $most(self.0) }
             }
             #[inline(always)]
-            fn lane_mask(lane: usize) -> $mask {
-                // SAFETY: see the head of the file.
-                unsafe { $lane_mask(lane) }
-            }
-            #[inline(always)]
-            fn lanes_after(lane: usize) -> $mask {
-                // SAFETY: see the head of the file.
-                unsafe { $lanes_after(lane) }
-            }
-            #[inline(always)]
             fn spread(self, lane: usize) -> Self {
                 // SAFETY: see the head of the file.
                 unsafe { Self($spread(self.0, lane)) }
@@ -266,8 +256,6 @@ vector!(
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     bits: |mask| _cvtmask8_u32(mask),
     of_bits: |bits: u32| _cvtu32_mask8(bits),
-    lane_mask: |lane: usize| _cvtu32_mask8(1 << lane),
-    lanes_after: |lane: usize| _cvtu32_mask8(0xfe << lane),
     most: |a| _mm512_reduce_max_pd(a),
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
     load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
@@ -294,8 +282,6 @@ vector!(
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     bits: |mask| _cvtmask16_u32(mask),
     of_bits: |bits: u32| _cvtu32_mask16(bits),
-    lane_mask: |lane: usize| _cvtu32_mask16(1 << lane),
-    lanes_after: |lane: usize| _cvtu32_mask16(0xfffe << lane),
     most: |a| _mm512_reduce_max_ps(a),
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
     load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
@@ -328,14 +314,6 @@ vector!(
         let own = _mm256_setr_epi64x(1, 2, 4, 8);
         _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), own), own))
     },
-    lane_mask: |lane: usize| _mm256_castsi256_pd(_mm256_cmpeq_epi64(
-        _mm256_set1_epi64x(lane as i64),
-        _mm256_setr_epi64x(0, 1, 2, 3),
-    )),
-    lanes_after: |lane: usize| _mm256_castsi256_pd(_mm256_cmpgt_epi64(
-        _mm256_setr_epi64x(0, 1, 2, 3),
-        _mm256_set1_epi64x(lane as i64),
-    )),
     most: |a| {
         let halves = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
         _mm_cvtsd_f64(_mm_max_pd(halves, _mm_unpackhi_pd(halves, halves)))
@@ -368,14 +346,6 @@ vector!(
         let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
         _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), own), own))
     },
-    lane_mask: |lane: usize| _mm256_castsi256_ps(_mm256_cmpeq_epi32(
-        _mm256_set1_epi32(lane as i32),
-        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-    )),
-    lanes_after: |lane: usize| _mm256_castsi256_ps(_mm256_cmpgt_epi32(
-        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-        _mm256_set1_epi32(lane as i32),
-    )),
     most: |a| {
         let halves = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
         let quarters = _mm_max_ps(halves, _mm_movehl_ps(halves, halves));
