@@ -51,9 +51,12 @@ impl Cpu {
                 let Group { a, x, aside, exchanges } = &mut scratch.group;
                 let done = run_plain(engine, operation, source, &mut results, (a, aside, exchanges));
                 results.pass_over(done);
-                let Some(together) = results.next_together(engine.lanes()) else { break };
-                let factored = factor(engine, operation, source, &together, (a, exchanges), transpose);
-                finish(factored, Aside { x, columns: aside }, together);
+                // One group, or both matrices of a pair that was given up.
+                for _ in 0..engine.together() / engine.lanes() {
+                    let Some(together) = results.next_together(engine.lanes()) else { return };
+                    let factored = factor(engine, operation, source, &together, (a, exchanges), transpose);
+                    finish(factored, Aside { x, columns: &mut *aside }, together);
+                }
             }
         });
     }
