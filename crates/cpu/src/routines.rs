@@ -109,3 +109,11 @@ impl<L: Lanes> Sums<L> {
         !L::Vector::bits(sum.equals(L::Vector::splat(num_traits::zero()))) & (u32::MAX >> (32 - L::COUNT))
     }
 }
+
+/// Whether all numbers are finite.
+#[inline(always)]
+pub(crate) fn finite<L: Lanes>(a: &[L]) -> bool {
+    let mut sums = Sums::<L>::default();
+    sums.add(L::as_vectors(a));
+    sums.spoiled() == 0
+}

@@ -9,7 +9,7 @@ use num_traits::Float;
 use super::rows::{MOST_ROWS, Rows};
 use super::tile::{number, spread};
 use crate::interleaved::Stretch;
-use crate::routines::Sums;
+use crate::routines::finite;
 use crate::simd::{InstructionSet, Lanes, TABLE, Vector, Work, outline};
 
 /// Columns of a panel.
@@ -81,7 +81,10 @@ impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
             one.pack(L::reals(first));
             other.pack(L::reals(second));
             let (first, second) = exchanges.split_at_mut(n);
-            if !factor((&mut one, first), (&mut other, second)) || !one.is_finite() || !other.is_finite() {
+            if !factor((&mut one, first), (&mut other, second))
+                || !finite(one.a.as_flattened())
+                || !finite(other.a.as_flattened())
+            {
                 return 2 * pair;
             }
             let (first, second) = to[place].split_at_mut(area);
@@ -164,13 +167,6 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
             }
             from[V - 1].to_memory(rest);
         }
-    }
-
-    #[inline(always)]
-    fn is_finite(&self) -> bool {
-        let mut sums = Sums::<L>::default();
-        sums.add(L::as_vectors(self.a.as_flattened()));
-        sums.spoiled() == 0
     }
 
     /// Scales `x`, which is column `m` of the panel from column `first` on, by its pivot, whose row and size are given, and eliminates it from the

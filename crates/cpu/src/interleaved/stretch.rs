@@ -5,7 +5,7 @@ use batchla_core::Scalar;
 use super::getrf::factor;
 use super::getri::invert;
 use super::leading_dimension;
-use crate::routines::Sums;
+use crate::routines::finite;
 use crate::simd::{Lanes, Vector, Work};
 
 /// The largest order that is worth it: beyond, a group's own work hides the steps in between.
@@ -69,14 +69,6 @@ fn run<L: Lanes>(stretch: Stretch<'_, L::Number>, n: usize) -> usize {
         unpack::<L>(a, area, &mut to[place]);
     }
     groups * L::COUNT
-}
-
-/// Whether all numbers are finite.
-#[inline(always)]
-fn finite<L: Lanes>(a: &[L]) -> bool {
-    let mut sums = Sums::<L>::default();
-    sums.add(L::as_vectors(a));
-    sums.spoiled() == 0
 }
 
 /// Takes over as many matrices as there are lanes.
