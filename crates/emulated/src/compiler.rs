@@ -137,6 +137,14 @@ fn kernels(text: &str) -> Vec<&str> {
     parts.filter_map(|rest| name(rest).map(|(start, end)| &rest[start..end])).collect()
 }
 
+/// The oldest architecture that takes the same side of every branch on it in the texts: what is compiled once serves them all.
+fn like<'a>(architecture: &str, texts: impl Iterator<Item = &'a str>) -> String {
+    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok();
+    let branches = texts.flat_map(|text| text.split("__CUDA_ARCH__ >= ").skip(1)).filter_map(number);
+    let own = number(architecture.trim_start_matches("sm_")).unwrap_or(0);
+    format!("sm_{}", branches.map(|least| least / 10).filter(|&least| least <= own).max().unwrap_or(70))
+}
+
 fn failed(what: String) -> Error {
     Error::new(ErrorKind::Compile, "compile", what)
 }
@@ -147,7 +155,10 @@ impl Compiler for HostCompiler {
     }
 
     fn compile(&self, specification: &Specification, architecture: &str) -> Result<Image, Error> {
-        if self.is_planted(specification.source()) {
+        let source = specification.source();
+        let texts = source.headers.iter().map(|header| header.1).chain([source.text, CUDA, COPIES]);
+        let architecture = &like(architecture, texts);
+        if self.is_planted(source) {
             return self.object(specification, architecture);
         }
         let name = specification.digest(architecture, &self.version);
@@ -213,5 +224,15 @@ mod tests {
         let text = "extern \"C\" __global__ void spread(int a) {}\n\
                     extern \"C\" __global__ void __launch_bounds__(A* B, C)\n    getrf(int b) {}";
         assert_eq!(kernels(text), ["spread", "getrf"]);
+    }
+
+    #[test]
+    fn architectures_on_one_side_of_every_branch_share_an_object() {
+        let like =
+            |architecture| like(architecture, ["#if __CUDA_ARCH__ >= 800\n", "__CUDA_ARCH__ >= 900"].into_iter());
+        assert_eq!(
+            ["sm_70", "sm_75", "sm_80", "sm_86", "sm_90", "sm_120"].map(like),
+            ["sm_70", "sm_70", "sm_80", "sm_80", "sm_90", "sm_90"]
+        );
     }
 }

@@ -18,7 +18,7 @@ const fn at(orders: &'static [usize]) -> Scope {
     Scope { name: "chunked", orders, thorough: 5, many: Some(50), huge: None }
 }
 
-conformance!(emulated_f32, f32, at(&[0, 1, 3, 17]), host(&["sm_90"], Checks::All, 3));
+conformance!(emulated_f32, f32, at(&[0, 3, 17]), host(&["sm_90"], Checks::All, 3));
 conformance!(emulated_f64, f64, at(&[0, 2, 5, 33]), host(&["sm_90", "sm_90"], Checks::None, 1));
-conformance!(emulated_c32, Complex<f32>, at(&[1, 3, 17]), host(&["sm_80", "sm_90"], Checks::None, 2));
-conformance!(emulated_c64, Complex<f64>, at(&[2, 5, 33]), host(&["sm_70"], Checks::None, 1000));
+conformance!(emulated_c32, Complex<f32>, at(&[1, 3, 8]), host(&["sm_80", "sm_90"], Checks::None, 2));
+conformance!(emulated_c64, Complex<f64>, at(&[2, 5, 31]), host(&["sm_70"], Checks::None, 1000));

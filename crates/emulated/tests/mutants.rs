@@ -74,7 +74,9 @@ const SCOPE: Scope = Scope { name: "mutants", orders: &[0, 1, 3], thorough: 3, m
 
 impl Mutant {
     fn emulated(&self) -> Emulated {
-        Emulated::new(self.architecture).seed(3).checks(Checks::All).largest_grid(2).edit(self.file, self.from, self.to)
+        // Where results show it, accesses need no watching, and the compiler is done in half the time.
+        let checks = if let Check(_) = self.shown { Checks::All } else { Checks::None };
+        Emulated::new(self.architecture).seed(3).checks(checks).largest_grid(2).edit(self.file, self.from, self.to)
     }
 
     fn trial(&self) -> Trial {

@@ -35,18 +35,18 @@ const SUBSET: [(ScalarKind, &str, usize, bool); 4] = [
     (ScalarKind::C64, "sm_70", 33, false),
 ];
 
-/// Whether a numbered plan is tried with a type: each with a real and a complex one, on both architectures; `all` of them: `cargo xtask emulated`.
+/// Whether a plan is tried with a type: each with a real and a complex one, on both architectures; `all` of them: `cargo xtask emulated`.
 fn is_tried(plan: usize, scalar: ScalarKind, all: bool) -> bool {
-    all || plan % 2 == usize::from(matches!(scalar, ScalarKind::F32 | ScalarKind::C32))
+    all || plan % 2 == usize::from(matches!(scalar, ScalarKind::F64 | ScalarKind::C64))
 }
 
 /// The runs of a type: all that inverts by every plan, from matrices and from factors; the other steps by the planner's.
 fn trials(scalar: ScalarKind, all: bool) -> Vec<(&'static str, Trial)> {
     let (_, architecture, order, rows_first) = SUBSET.into_iter().find(|row| row.0 == scalar).unwrap();
     let trial = |plan, step| (architecture, Trial { rows_first, ..Trial::new(scalar, order, plan, step) });
-    let numbered = || NUMBERED.into_iter().enumerate().filter(move |(at, _)| is_tried(*at, scalar, all));
-    let plans = || CudaPlan::NAMES.into_iter().chain(numbered().map(|(_, plan)| plan));
-    let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |plan| trial(plan, step)));
+    let plans =
+        || CudaPlan::NAMES.into_iter().chain(NUMBERED).enumerate().filter(move |(at, _)| is_tried(*at, scalar, all));
+    let own = [Step::All, Step::Invert].into_iter().flat_map(|step| plans().map(move |(_, plan)| trial(plan, step)));
     let others = Transpose::ALL.map(Step::Solve).into_iter().chain([Step::Determinant]);
     // From memory; by bands; by groups of two warps.
     let solutions = [
@@ -200,26 +200,21 @@ fn matrix_instructions_and_helpers_give_the_same_bits() {
 
 #[test]
 fn matrix_instructions_of_streamed_panels_give_the_same_bits() {
-    for (scalar, plans) in [
-        (
-            ScalarKind::F64,
-            ["left-looking:tensor=1,panel=16,rows=1,stages=3", "left-looking:tensor=1,panel=8,rows=2,stages=2"],
-        ),
-        (
-            ScalarKind::C64,
-            ["left-looking:tensor=1,panel=12,rows=1,stages=2", "left-looking:tensor=1,panel=4,rows=2,stages=2"],
-        ),
+    for (scalar, order, architecture, plan) in [
+        (ScalarKind::F64, 41, "sm_90", "left-looking:tensor=1,panel=16,rows=1,stages=3"),
+        (ScalarKind::F64, 66, "sm_80", "left-looking:tensor=1,panel=8,rows=2,stages=2"),
+        (ScalarKind::C64, 41, "sm_80", "left-looking:tensor=1,panel=12,rows=1,stages=2"),
+        (ScalarKind::C64, 66, "sm_90", "left-looking:tensor=1,panel=4,rows=2,stages=2"),
     ] {
-        other_plans_give_the_same_bits(scalar, 75, "sm_90", &plans);
-        other_plans_give_the_same_bits(scalar, 75, "sm_80", &plans[..1]);
+        other_plans_give_the_same_bits(scalar, order, architecture, &[plan]);
     }
 }
 
 #[test]
 fn panels_of_more_than_eight_warps_give_the_same_bits() {
     for scalar in [ScalarKind::F64, ScalarKind::C32] {
-        other_plans_give_the_same_bits(scalar, 75, "sm_90", &["left-looking:rows=1,threads=288"]);
-        other_plans_give_the_same_bits(scalar, 75, "sm_70", &["left-looking:rows=1,threads=288"]);
+        other_plans_give_the_same_bits(scalar, 45, "sm_90", &["left-looking:rows=1,threads=288"]);
+        other_plans_give_the_same_bits(scalar, 45, "sm_70", &["left-looking:rows=1,threads=288"]);
     }
 }
 
@@ -272,9 +267,9 @@ fn small_teams_on_chip_give_the_same_bits() {
 #[test]
 fn one_panel_in_registers_gives_the_same_bits() {
     let plans =
-        ["resident:panel=16,exact=1", "resident:panel=12,rows=2,exact=1", "resident:panel=16,helpers=1,exact=1"];
-    for scalar in ScalarKind::ALL {
-        other_plans_give_the_same_bits(scalar, 11, "sm_90", &plans);
+        ["resident:panel=12,rows=2,exact=1", "resident:panel=16,exact=1", "resident:panel=16,helpers=1,exact=1"];
+    for (scalar, plans) in ScalarKind::ALL.into_iter().zip([&plans[..1], &plans[1..], &plans[1..], &plans[..1]]) {
+        other_plans_give_the_same_bits(scalar, 11, "sm_90", plans);
     }
     other_plans_give_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
     for (scalar, order) in [(ScalarKind::F32, 5), (ScalarKind::F64, 12), (ScalarKind::C32, 11), (ScalarKind::C64, 17)] {
@@ -284,7 +279,7 @@ fn one_panel_in_registers_gives_the_same_bits() {
         let watched = open(Emulated::new("sm_90").seed(3).checks(Checks::All).largest_grid(2)).unwrap();
         assert!(Trial { plan: "resident:exact=1", ..trial }.run(&watched, &planner).unwrap() == expected, "{trial:?}");
     }
-    for order in [1, 2, 5] {
+    for order in [1, 5] {
         other_plans_give_the_same_bits(
             ScalarKind::F32,
             order,
@@ -296,10 +291,10 @@ fn one_panel_in_registers_gives_the_same_bits() {
 
 #[test]
 fn a_matrix_a_thread_gives_the_same_bits() {
-    for scalar in ScalarKind::ALL {
-        for order in 1..=4 {
-            other_plans_give_the_same_bits(scalar, order, "sm_90", &["resident:exact=1"]);
-        }
+    for (scalar, order) in
+        [(ScalarKind::F32, 1), (ScalarKind::F32, 4), (ScalarKind::F64, 3), (ScalarKind::C32, 2), (ScalarKind::C64, 4)]
+    {
+        other_plans_give_the_same_bits(scalar, order, "sm_90", &["resident:exact=1"]);
     }
     other_plans_give_the_same_bits(ScalarKind::F64, 7, "sm_70", &["resident:rows=7,panel=8,exact=1"]);
     // Warps that go on to other matrices.
