@@ -15,6 +15,7 @@ use crate::plan::CpuPlan;
 use crate::routines::Routines;
 use crate::scratch::{Scratch, Threads};
 use crate::simd::{InstructionSet, Simd};
+use crate::team::Team;
 use crate::workspace::{CpuWorkspace, Shape};
 
 /// A [`Scalar`] that faer computes with: all four.
@@ -130,11 +131,12 @@ impl Cpu {
         prepared: &CpuPrepared,
         threads: Threads<'_, T>,
         results: Results<'_, T>,
-        work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
+        work: impl Fn(&mut Scratch<T>, Results<'_, T>, &Team) + Sync,
     ) {
         let default = || default_grain(&prepared.problem, self.threads());
         let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(prepared.plan.together());
-        for_each(self.pool.as_deref(), grain, threads, results, work);
+        let large = multiplications(&prepared.problem) >= LARGE && prepared.plan.shares_matrices();
+        for_each(self.pool.as_deref(), (grain, large), threads, results, work);
     }
 }
 
@@ -147,12 +149,19 @@ impl Default for Cpu {
 /// As many matrices as make up some 10 to 30 µs of work, fewer where there would be too few stretches for the threads: enough to hide what handing
 /// them out costs, little enough to keep all threads busy to the end.
 fn default_grain(problem: &Problem, threads: usize) -> usize {
-    let order = problem.order().max(1);
-    let multiplications = order.saturating_mul(order).saturating_mul(order.max(problem.right_hand_sides()));
-    let real = if matches!(problem.scalar(), ScalarKind::C32 | ScalarKind::C64) { 4 } else { 1 };
-    let of = |operations: usize| (operations / multiplications.saturating_mul(real)).clamp(1, 1024);
+    let of = |operations: usize| (operations / multiplications(problem)).clamp(1, 1024);
     (problem.batch() / (4 * threads)).clamp(of(100_000), of(300_000))
 }
+
+/// Multiplications of real numbers that a matrix takes, but for a factor of 3 at most.
+fn multiplications(problem: &Problem) -> usize {
+    let order = problem.order().max(1);
+    let real = if matches!(problem.scalar(), ScalarKind::C32 | ScalarKind::C64) { 4 } else { 1 };
+    order.saturating_mul(order).saturating_mul(order.max(problem.right_hand_sides())).saturating_mul(real)
+}
+
+/// Matrices of so many multiplications are worth to wake up threads for.
+const LARGE: usize = 6_000_000;
 
 /// What [`Cpu`] prepares.
 #[derive(Clone, Debug)]

@@ -3,12 +3,11 @@
 use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
 
 use crate::backend::CpuScalar;
-use crate::blocked::{
-    self, BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Pairs, Transposed, UnpackColumns, pairs,
-};
+use crate::blocked::{self, BlockedGetrs, PackColumns, Pairs, Transposed, UnpackColumns, pairs};
 use crate::interleaved::{self, Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::routines::Spoiled;
 use crate::simd::{InstructionSet, MOST_LANES};
+use crate::team::Team;
 
 /// Which routines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +88,8 @@ impl Engine {
     /// The memory that a group with so many right-hand sides needs.
     pub(crate) fn sizes(&self, right_hand_sides: usize, aside: bool) -> Sizes {
         let columns = |count: usize| self.ld.saturating_mul(count);
-        let set_aside = if self.kind == Kind::Interleaved { interleaved::COLUMNS } else { blocked::COLUMNS };
+        let blocked = self.kind == Kind::Blocked;
+        let set_aside = if blocked { blocked::columns_aside(self.order) } else { interleaved::COLUMNS };
         let in_pairs = if self.pairs { pairs::columns_aside(self.order) } else { 0 };
         Sizes {
             a: columns(self.order),
@@ -133,21 +133,22 @@ impl Engine {
         from: &[MatrixRef<'_, T>],
         a: &mut [T],
         exchanges: &mut [u32],
+        team: &Team,
     ) -> [u32; MOST_LANES] {
         match self.kind {
             Kind::Interleaved => T::pack_getrf(self.set, PackGetrf { from, a, exchanges }),
             Kind::Blocked => {
                 self.pack(from, a);
-                [T::blocked_getrf(self.set, BlockedGetrf { a, ld: self.ld, exchanges }); MOST_LANES]
+                [blocked::getrf(self.set, team, a, self.ld, exchanges) as u32; MOST_LANES]
             }
         }
     }
 
     /// Inverts from factors, in their place.
-    pub(crate) fn getri<T: CpuScalar>(&self, a: &mut [T], aside: &mut [T], exchanges: &[u32]) {
+    pub(crate) fn getri<T: CpuScalar>(&self, a: &mut [T], aside: &mut [T], exchanges: &[u32], team: &Team) {
         match self.kind {
             Kind::Interleaved => T::getri(self.set, Getri { a, aside, order: self.order, exchanges }),
-            Kind::Blocked => T::blocked_getri(self.set, BlockedGetri { a, aside, ld: self.ld, exchanges }),
+            Kind::Blocked => blocked::getri(self.set, team, (a, aside), self.ld, exchanges),
         }
     }
 
@@ -160,10 +161,19 @@ impl Engine {
     }
 
     /// Solves from factors that are ready.
-    pub(crate) fn getrs<T: CpuScalar>(&self, lu: &[T], x: &mut [T], exchanges: &[u32], transpose: Transpose) {
+    pub(crate) fn getrs<T: CpuScalar>(
+        &self,
+        lu: &[T],
+        x: &mut [T],
+        exchanges: &[u32],
+        transpose: Transpose,
+        team: &Team,
+    ) {
         match self.kind {
             Kind::Interleaved => T::getrs(self.set, Getrs { lu, x, order: self.order, exchanges, transpose }),
-            Kind::Blocked => T::blocked_getrs(self.set, BlockedGetrs { lu, x, ld: self.ld, exchanges, transpose }),
+            Kind::Blocked => team.share(x, self.ld, self.order * self.order, |_, x| {
+                T::blocked_getrs(self.set, BlockedGetrs { lu, x, ld: self.ld, exchanges, transpose });
+            }),
         }
     }
 

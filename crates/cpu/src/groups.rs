@@ -13,6 +13,7 @@ use crate::lu::serving;
 use crate::parallel::{Plain, Results, Together};
 use crate::scratch::Threads;
 use crate::simd::MOST_LANES;
+use crate::team::Team;
 
 /// A group on its way through an operation.
 pub(crate) struct FactoredGroup<'a, T: Scalar> {
@@ -22,6 +23,8 @@ pub(crate) struct FactoredGroup<'a, T: Scalar> {
     /// The exchanges of each matrix, one after another.
     exchanges: &'a [u32],
     outcomes: [Outcome; MOST_LANES],
+    /// Threads that help.
+    pub(crate) team: &'a Team,
     /// `‖A‖₁`, where the condition number is wanted.
     norms: Option<[T::Real; MOST_LANES]>,
 }
@@ -46,7 +49,7 @@ impl Cpu {
         finish: impl Fn(FactoredGroup<'_, T>, Aside<'_, T>, Together<'_, T>) + Sync,
     ) {
         let (operation, transpose) = (prepared.problem().operation(), prepared.transpose());
-        self.for_each(prepared, threads, results, |scratch, mut results| {
+        self.for_each(prepared, threads, results, |scratch, mut results, team| {
             loop {
                 let Group { a, x, aside, exchanges } = &mut scratch.group;
                 let done = run_plain(engine, operation, source, &mut results, (a, aside, exchanges));
@@ -54,7 +57,7 @@ impl Cpu {
                 // One group, or both matrices of a pair that was given up.
                 for _ in 0..engine.together() / engine.lanes() {
                     let Some(together) = results.next_together(engine.lanes()) else { return };
-                    let factored = factor(engine, operation, source, &together, (a, exchanges), transpose);
+                    let factored = factor((engine, team), operation, source, &together, (a, exchanges), transpose);
                     finish(factored, Aside { x, columns: &mut *aside }, together);
                 }
             }
@@ -81,10 +84,11 @@ impl Cpu {
             conditions: None,
         };
         let place = (&mut shared.a[..], &mut shared.exchanges[..]);
-        let lu = factor(engine, Operation::Solve, source, &nothing, place, transpose);
-        self.for_each(prepared, threads, results, |scratch, mut results| {
+        let alone = Team::new(1);
+        let lu = factor((engine, &alone), Operation::Solve, source, &nothing, place, transpose);
+        self.for_each(prepared, threads, results, |scratch, mut results, team| {
             while let Some(together) = results.next_together(engine.lanes()) {
-                lu.solve(&mut scratch.group.x, b, transpose, together);
+                lu.solve((&mut scratch.group.x, team), b, transpose, together);
             }
         });
     }
@@ -120,7 +124,7 @@ fn run_plain<T: CpuScalar>(
 
 /// Takes over and factors the matrices that belong to some results.
 fn factor<'a, T: CpuScalar>(
-    engine: Engine,
+    (engine, team): (Engine, &'a Team),
     operation: Operation,
     source: &Source<'_, T, HostMemory>,
     together: &Together<'_, T>,
@@ -129,7 +133,7 @@ fn factor<'a, T: CpuScalar>(
 ) -> FactoredGroup<'a, T> {
     let (lanes, order) = (engine.lanes(), engine.order());
     let mut group =
-        FactoredGroup { engine, a, exchanges: &[], outcomes: [Outcome::NotFinite; MOST_LANES], norms: None };
+        FactoredGroup { engine, a, exchanges: &[], outcomes: [Outcome::NotFinite; MOST_LANES], team, norms: None };
     let from = in_lanes(lanes, together.count, |lane| match source {
         Source::InPlace => together.matrices[lane].as_ref().map(MatrixMut::share),
         Source::Matrix(a) => serving(a, together.first + lane),
@@ -148,7 +152,7 @@ fn factor<'a, T: CpuScalar>(
             group.outcomes[lane] = Outcome::from_word(factors.outcomes[b]);
         }
     } else {
-        let zero_pivots = engine.pack_getrf(&from[..lanes], group.a, exchanges);
+        let zero_pivots = engine.pack_getrf(&from[..lanes], group.a, exchanges, team);
         for (outcome, column) in group.outcomes.iter_mut().zip(zero_pivots) {
             let column = column as usize;
             *outcome = if column < order { Outcome::Singular { column } } else { Outcome::Regular };
@@ -217,7 +221,7 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
     pub(crate) fn invert(self, aside: Aside<'_, T>, mut to: Together<'_, T>) {
         self.report(&mut to);
         let engine = self.engine;
-        engine.getri(self.a, aside.columns, self.exchanges);
+        engine.getri(self.a, aside.columns, self.exchanges, self.team);
         let mut outcomes = self.outcomes;
         let spoiled = engine.unpack(self.a, &mut to.matrices[..to.count]);
         spoil(&mut outcomes, spoiled, Outcome::is_regular);
@@ -235,7 +239,7 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
     /// Solves with right-hand sides from `b`, or from where the solutions go, and writes solutions and outcomes.
     pub(crate) fn solve(
         &self,
-        x: &mut [T],
+        (x, team): (&mut [T], &Team),
         b: Option<&BatchRef<'_, T>>,
         transpose: Transpose,
         mut to: Together<'_, T>,
@@ -247,7 +251,7 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
         });
         let Some(given) = given else { return };
         engine.pack(&given[..lanes], x);
-        engine.getrs(self.a, x, self.exchanges, transpose);
+        engine.getrs(self.a, x, self.exchanges, transpose, team);
         let mut outcomes = self.outcomes;
         let spoiled = engine.unpack(x, &mut to.matrices[..to.count]);
         spoil(&mut outcomes, spoiled, Outcome::is_regular);

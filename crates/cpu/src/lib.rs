@@ -16,7 +16,7 @@
 //! | --- | --- | --- |
 //! | 1 | how many threads, which workspace? | `backend.rs`, `workspace.rs`, `scratch.rs` |
 //! | 2 | which plan? | `plan.rs`: [`CpuPlan`] |
-//! | 3 | who works on which matrices? | `parallel.rs` |
+//! | 3 | who works on which matrices? | `parallel.rs`; who helps, once none are left to begin, `team.rs` |
 //! | 4 | which steps make up an operation? | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`; of the plans of our own, `groups.rs` |
 //! | 5 | which routines, in how much memory? | `engine.rs`, `group.rs`; compiled once, `routines.rs` |
 //! | 6 | how is a group computed, a matrix a lane? | `interleaved/`; the smallest, many groups at a time, `interleaved/stretch.rs` |
@@ -24,8 +24,8 @@
 //! | | on which vectors? | `simd/`: [`InstructionSet`] |
 //! | | by faer's products? | `getrf.rs`, `getri.rs`, `getrs.rs`, on `level3.rs` (faer) and `vector.rs` |
 //!
-//! Every matrix is copied to an aligned place in its thread's scratch memory, computed there by one thread, and written out. The plans
-//! of our own take the same steps for each element in the same order, with fused multiply-adds, whatever the vectors, tiles or neighbours. So bits
+//! Every matrix is copied to an aligned place in its thread's scratch memory, computed there, its columns by several threads where these have nothing
+//! else to do and plan `blocked` computes a large one, and written out. The plans of our own take the same steps for each element in the same order, with fused multiply-adds, whatever the vectors, tiles or neighbours. So bits
 //! depend on nothing but the elements and the plan's arithmetic: not on the layout, the place in the batch, the batch's size, the
 //! number of threads or the grain; nor, for the plans of our own, on the instruction set.
 
@@ -50,6 +50,7 @@ mod scalar;
 mod scratch;
 mod simd;
 mod solve;
+mod team;
 mod vector;
 mod workspace;
 

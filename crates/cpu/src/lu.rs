@@ -44,7 +44,7 @@ impl Cpu {
         results: Results<'_, T>,
         finish: impl Fn(Factored<'_, T>, &mut Columns<T>, One<'_, T>) + Sync,
     ) {
-        self.for_each(prepared, threads, results, |Scratch { a, x, .. }, results| {
+        self.for_each(prepared, threads, results, |Scratch { a, x, .. }, results, _| {
             for one in results {
                 let taken = a.take(source, one.index, one.matrix.as_ref().map(MatrixMut::share));
                 let norm = one.condition.is_some().then(|| a.columns.one_norm());

@@ -6,6 +6,7 @@ use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, Re
 
 use crate::scratch::{Scratch, Threads};
 use crate::simd::MOST_LANES;
+use crate::team::Team;
 
 /// The results of a stretch of a batch, to write; can be split in two for parallel work.
 pub(crate) struct Results<'a, T: Scalar> {
@@ -175,19 +176,21 @@ impl<'a, T: Scalar> Iterator for Results<'a, T> {
 }
 
 /// Does `work` for all results: in stretches of `grain`, a multiple of the lanes, which the caller's thread and those of `pool` take one after the other. The
-/// caller does not wait for a thread to wake up, which would take longer than a small batch.
+/// caller does not wait for a thread to wake up, which would take longer than a small batch. Where matrices are `large`, threads that find no stretch left
+/// help the others.
 pub(crate) fn for_each<T: Scalar>(
     pool: Option<&rayon::ThreadPool>,
-    grain: usize,
+    (grain, large): (usize, bool),
     threads: Threads<'_, T>,
     results: Results<'_, T>,
-    work: impl Fn(&mut Scratch<T>, Results<'_, T>) + Sync,
+    work: impl Fn(&mut Scratch<T>, Results<'_, T>, &Team) + Sync,
 ) {
     let stretches = results.outcomes.len().div_ceil(grain);
+    let team = Team::new(stretches);
     let left = Mutex::new(Some(results));
     let next = || {
         let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = left.take()?;
+        let all = left.take().filter(|all| !all.outcomes.is_empty())?;
         if all.outcomes.len() <= grain {
             return Some(all);
         }
@@ -197,12 +200,16 @@ pub(crate) fn for_each<T: Scalar>(
     };
     let take_part = |thread: usize| {
         while let Some(stretch) = next() {
-            threads.with(thread, |scratch| work(scratch, stretch));
+            team.finish(|| threads.with(thread, |scratch| work(scratch, stretch, &team)));
+        }
+        if large {
+            team.help();
         }
     };
+    let useful = if large { usize::MAX } else { stretches };
     match pool {
-        Some(pool) if stretches > 1 => pool.in_place_scope(|scope| {
-            for thread in 1..=pool.current_num_threads().min(stretches - 1) {
+        Some(pool) if useful > 1 => pool.in_place_scope(|scope| {
+            for thread in 1..=pool.current_num_threads().min(useful - 1) {
                 let take_part = &take_part;
                 scope.spawn(move |_| take_part(thread));
             }

@@ -82,6 +82,11 @@ impl CpuPlan {
         self.engine().map_or(1, |engine| engine.together())
     }
 
+    /// Whether several threads can work on one matrix.
+    pub(crate) fn shares_matrices(&self) -> bool {
+        self.engine().is_some_and(|engine| engine.kind() == Kind::Blocked)
+    }
+
     /// How groups are computed, where they are.
     pub(crate) fn engine(&self) -> Option<Engine> {
         match self.family {

@@ -2,7 +2,10 @@
 
 use batchla_core::{Complex, Scalar};
 
-use crate::blocked::{BlockedGetrf, BlockedGetri, BlockedGetrs, PackColumns, Pairs, Transposed, UnpackColumns};
+use crate::blocked::{
+    BlockedGetrs, ExchangeRows, FactorPanel, InvertLower, InvertUpper, PackColumns, Pairs, SumLower, SumUpper,
+    Transposed, UnpackColumns, Update,
+};
 use crate::interleaved::{Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work, dispatch};
 
@@ -45,10 +48,20 @@ routines! {
     pack_columns(PackColumns<'_, '_, Self>) -> ();
     /// Hands one matrix over; tells whether it is not finite.
     unpack_columns(UnpackColumns<'_, '_, Self>) -> u32;
-    /// Factors one matrix; gives the column of the first zero pivot.
-    blocked_getrf(BlockedGetrf<'_, Self>) -> u32;
-    /// Inverts one matrix.
-    blocked_getri(BlockedGetri<'_, Self>) -> ();
+    /// Factors a panel of one matrix; gives the row of the first zero pivot.
+    factor_panel(FactorPanel<'_, Self>) -> Option<usize>;
+    /// Applies panels to columns on their right.
+    update(Update<'_, Self>) -> ();
+    /// Makes exchanges of rows.
+    exchange_rows(ExchangeRows<'_, Self>) -> ();
+    /// Sums what columns before contribute to columns of the upper triangle's inverse.
+    sum_upper(SumUpper<'_, Self>) -> ();
+    /// Inverts columns of the upper triangle.
+    invert_upper(InvertUpper<'_, Self>) -> ();
+    /// Sums what columns after contribute to columns of the inverse.
+    sum_lower(SumLower<'_, Self>) -> ();
+    /// Solves for columns of the inverse.
+    invert_lower(InvertLower<'_, Self>) -> ();
     /// Solves with one matrix.
     blocked_getrs(BlockedGetrs<'_, Self>) -> ();
     /// Transposes one matrix.

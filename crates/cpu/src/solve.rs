@@ -22,6 +22,7 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
         check_pivots(&source, problem)?;
         let (threads, shared) = workspace.places(prepared.shape(), self.threads())?.split();
         let transpose = problem.transpose();
+        let one_serves_all = x.batch() > 1 && source.layout().is_some_and(|a| a.batch() == 1);
         let results = Results::new(report, x.batch()).with_matrices(x);
 
         let finish = |lu: &Square<T>, factored: Outcome, x: &mut Columns<T>, one: One<'_, T>| {
@@ -41,14 +42,14 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
             }
             *one.outcome = outcome.to_word();
         };
-        let one_serves_all = source.layout().is_some_and(|a| a.batch() == 1);
         if let Some(engine) = prepared.cpu_plan().engine() {
             if one_serves_all {
                 let place = (threads, &mut shared.group);
                 self.solve_with_one(prepared, engine, &source, place, results, (b.as_ref(), transpose));
             } else {
                 self.for_each_factored_group(prepared, engine, &source, threads, results, |lu, aside, to| {
-                    lu.solve(aside.x, b.as_ref(), transpose, to);
+                    let x = (aside.x, lu.team);
+                    lu.solve(x, b.as_ref(), transpose, to);
                 });
             }
         } else if one_serves_all {
@@ -56,7 +57,7 @@ impl<T: CpuScalar> BatchedSolve<T> for Cpu {
             let taken = shared.take(&source, 0, None);
             let outcome = shared.factor(taken);
             let lu = &*shared;
-            self.for_each(prepared, threads, results, |scratch, results| {
+            self.for_each(prepared, threads, results, |scratch, results, _| {
                 results.for_each(|one| finish(lu, outcome, &mut scratch.x, one));
             });
         } else {

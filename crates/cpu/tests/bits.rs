@@ -68,6 +68,26 @@ fn places_and_threads_do_not_change_bits<T: CpuScalar>() {
     }
 }
 
+/// Fewer large matrices than threads, one of them singular: what one thread computes, and several together, whoever comes in time.
+fn threads_that_share_a_matrix_change_no_bit<T: CpuScalar>() {
+    for (set, order) in [(InstructionSet::widest(), 301), (InstructionSet::Portable, 203)] {
+        let mut random = matrices::Random::new(5);
+        let zero = |b, j| b == 2 && j == order - 9;
+        let one = |b, j, x| if zero(b, j) { T::from_f64(0.0, 0.0) } else { x };
+        let a = Batch::<T>::from_fn(3, order, order, |b, _, j| one(b, j, random.scalar())).unwrap();
+        for batch in 1..=3 {
+            let a = Batch::from_fn(batch, order, order, |b, i, j| a.get(b, i, j).unwrap()).unwrap();
+            let b = random_batch(batch, order, order + 3);
+            let cpu = |threads| Cpu::builder().threads(threads).instruction_set(set).build().unwrap();
+            let expected = everything(&cpu(1), "blocked", &a, &b);
+            for threads in [2, 3, 7] {
+                let found = everything(&cpu(threads), "blocked", &a, &b);
+                assert!(found == expected, "{batch} x {} n={order}, {set}, {threads} threads", T::KIND);
+            }
+        }
+    }
+}
+
 fn in_place_and_from_factors_give_the_same_bits<T: CpuScalar>() {
     let cpu = Cpu::new();
     for n in [1, 5, 9, 24, 40, 70] {
@@ -214,6 +234,7 @@ macro_rules! for_every_scalar {
 for_every_scalar! {
     layouts_do_not_change_bits
     places_and_threads_do_not_change_bits
+    threads_that_share_a_matrix_change_no_bit
     in_place_and_from_factors_give_the_same_bits
     plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits
     a_nan_leaves_plans_and_instruction_sets_the_same_exchanges

@@ -2,88 +2,86 @@
 
 use batchla_core::Scalar;
 
-use super::laswp::exchange_rows;
-use super::panel::{factor_panel, width};
+use super::laswp::{ExchangeRows, exchange_rows};
+use super::panel::{FactorPanel, width};
 use super::tile::{Factors, lanes_after, spread, subtract_product};
-use crate::simd::{Lanes, MOST_LANES, Vector, Work};
+use crate::backend::CpuScalar;
+use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work};
+use crate::team::Team;
 
-/// Factors the matrix of order `exchanges.len()`.
-pub struct BlockedGetrf<'a, T> {
-    pub(crate) a: &'a mut [T],
-    /// The distance of columns, in numbers.
-    pub(crate) ld: usize,
-    /// Out.
-    pub(crate) exchanges: &'a mut [u32],
-}
-
-impl<T: Scalar> Work<T> for BlockedGetrf<'_, T> {
-    /// The column of the first zero pivot; the order where there is none.
-    type Output = u32;
-
-    #[inline(always)]
-    fn run<L: Lanes<Number = T>>(self) -> u32 {
-        let Self { a, ld, exchanges } = self;
-        let order = exchanges.len();
-        let mut matrix = Matrix { ld: ld / L::COUNT, order, zero_pivot: order };
-        if order > 0 {
-            matrix.factor(&mut L::from_numbers_mut(a)[..order * ld / L::COUNT], exchanges);
+/// Factors the matrix of order `exchanges.len()`, its columns `ld` numbers apart; gives the column of the first zero pivot, or the order.
+///
+/// Panel by panel: after panel `p`, counted from 1, the widest block of panels that ends with it and whose number divides `p` is applied to as many
+/// columns on its right, which the team shares. That is what the recursion comes to.
+pub(crate) fn getrf<T: CpuScalar>(
+    set: InstructionSet,
+    team: &Team,
+    a: &mut [T],
+    ld: usize,
+    exchanges: &mut [u32],
+) -> usize {
+    let (order, width) = (exchanges.len(), width(set.lanes::<<T as Scalar>::Real>()));
+    let (panels, mut first_zero) = (order.div_ceil(width), order);
+    for panel in 1..=panels {
+        let (top, end) = ((panel - 1) * width, order.min(panel * width));
+        let columns =
+            FactorPanel { a: &mut a[top * ld..end * ld], ld, order, top, exchanges: &mut exchanges[top..end] };
+        first_zero = first_zero.min(T::factor_panel(set, columns).unwrap_or(order));
+        // The blocks that this panel ends become one: the left half is behind by the exchanges of the right one.
+        for level in 0..panel.trailing_zeros() {
+            let (left, middle) = ((panel - (2 << level)) * width, (panel - (1 << level)) * width);
+            catch_up(set, &mut a[left * ld..middle * ld], ld, middle, &exchanges[middle..end]);
         }
-        matrix.zero_pivot as u32
+        let applied = width << panel.trailing_zeros();
+        let (first, last) = (end - applied.min(end), order.min(end + applied));
+        if end < last {
+            let (left, right) = a.split_at_mut(end * ld);
+            let (l, exchanges) = (&left[first * ld..], &exchanges[first..end]);
+            team.share(&mut right[..(last - end) * ld], ld, (end - first) * (order - first), |_, columns| {
+                T::update(set, Update { l, columns, ld, order, top: first, exchanges });
+            });
+        }
     }
+    let mut blocks = panels & panels.saturating_sub(1);
+    while blocks > 0 {
+        let left = blocks & (blocks - 1);
+        let (from, to) = (left * width, blocks * width);
+        catch_up(set, &mut a[from * ld..to * ld], ld, to, &exchanges[to..]);
+        blocks = left;
+    }
+    first_zero
 }
 
-/// What stays the same from panel to panel, and the first zero pivot so far.
-struct Matrix {
+/// Makes exchanges in columns on their left.
+fn catch_up<T: CpuScalar>(set: InstructionSet, a: &mut [T], ld: usize, top: usize, exchanges: &[u32]) {
+    T::exchange_rows(set, ExchangeRows { a, ld, top, exchanges });
+}
+
+/// Applies factored columns, whose first diagonal is in row `top`, to columns on their right.
+pub struct Update<'a, T> {
+    l: &'a [T],
+    columns: &'a mut [T],
+    /// The distance of columns, in numbers.
     ld: usize,
     order: usize,
-    zero_pivot: usize,
+    top: usize,
+    /// Those of the factored columns.
+    exchanges: &'a [u32],
 }
 
-impl Matrix {
-    /// Factors panel by panel. After panel `p`, counted from 1, the widest block of panels that ends with it and whose number divides `p`
-    /// is applied to as many columns on its right: what the recursion comes to.
-    #[inline(always)]
-    fn factor<L: Lanes>(&mut self, a: &mut [L], exchanges: &mut [u32]) {
-        let (ld, order, width) = (self.ld, self.order, width::<L>());
-        for panel in 1..=order.div_ceil(width) {
-            let (first, end) = ((panel - 1) * width, order.min(panel * width));
-            let zero_pivot = factor_panel(&mut a[first * ld..end * ld], (ld, order), first, &mut exchanges[first..end]);
-            self.zero_pivot = self.zero_pivot.min(zero_pivot.unwrap_or(order));
-            // The blocks that this panel ends become one: the left half is behind by the exchanges of the right one.
-            for level in 0..panel.trailing_zeros() {
-                let (left, middle) = ((panel - (2 << level)) * width, (panel - (1 << level)) * width);
-                exchange_rows(&mut a[left * ld..middle * ld], ld, middle, &exchanges[middle..end]);
-            }
-            let applied = width << panel.trailing_zeros();
-            self.apply(a, end - applied.min(end), end, order.min(end + applied), exchanges);
-        }
-        let mut blocks = order.div_ceil(width);
-        blocks &= blocks - 1;
-        while blocks > 0 {
-            let left = blocks & (blocks - 1);
-            exchange_rows(
-                &mut a[left * width * ld..blocks * width * ld],
-                ld,
-                blocks * width,
-                &exchanges[blocks * width..],
-            );
-            blocks = left;
-        }
-    }
+impl<T: Scalar> Work<T> for Update<'_, T> {
+    type Output = ();
 
-    /// Applies the factored columns `first..end` to those up to `last`.
     #[inline(always)]
-    fn apply<L: Lanes>(&self, a: &mut [L], first: usize, end: usize, last: usize, exchanges: &[u32]) {
-        if end < last {
-            let ld = self.ld;
-            let (left, right) = a.split_at_mut(end * ld);
-            let (l, right) = (&left[first * ld..], &mut right[..(last - end) * ld]);
-            let factors = Factors { a: l, b: None, row: first, ld };
-            let vectors = (end / L::COUNT, self.order.div_ceil(L::COUNT));
-            exchange_rows(right, ld, first, &exchanges[first..end]);
-            solve_unit_lower(l, right, ld, first, end - first);
-            subtract_product(right, factors, end - first, vectors, last - end);
-        }
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { l, columns, ld, order, top, exchanges } = self;
+        let (l, columns, ld, depth) =
+            (L::from_numbers(l), L::from_numbers_mut(columns), ld / L::COUNT, exchanges.len());
+        let factors = Factors { a: l, b: None, row: top, ld };
+        let (vectors, width) = (((top + depth) / L::COUNT, order.div_ceil(L::COUNT)), columns.len() / ld);
+        exchange_rows(columns, ld, top, exchanges);
+        solve_unit_lower(l, columns, ld, top, depth);
+        subtract_product::<L, false>(columns, factors, depth, vectors, width);
     }
 }
 
@@ -94,7 +92,7 @@ fn solve_unit_lower<L: Lanes>(l: &[L], b: &mut [L], ld: usize, top: usize, depth
     for start in (0..depth).step_by(L::COUNT) {
         let i = (top + start) / L::COUNT;
         let factors = Factors { a: l, b: None, row: top, ld };
-        subtract_product(b, factors, start, (i, i + 1), width);
+        subtract_product::<L, false>(b, factors, start, (i, i + 1), width);
         let mut columns = b.chunks_exact_mut(L::COUNT * ld);
         for square in &mut columns {
             solve_square(&l[start * ld..], square, ld, i);

@@ -1,79 +1,162 @@
 //! `X = U⁻¹ L⁻¹ P⁻¹` of one matrix, in the place of the factors: `U` is inverted, then `X L = U⁻¹` solved from the last columns on.
+//!
+//! Where threads are free to share columns, these go block by block: first what columns outside of the block contribute, to all of its own at once.
+
+use std::ops::Range;
 
 use batchla_core::Scalar;
 
 use super::COLUMNS;
-use super::tile::{Factors, lanes_after, lanes_before, load, number, spread, store, subtract, subtract_upper};
+use super::tile::{Factors, lanes_before, load, number, spread, store, subtract, subtract_upper};
+use crate::backend::CpuScalar;
 use crate::scalar::reciprocal;
-use crate::simd::{Lanes, Vector, Work};
+use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work};
+use crate::team::Team;
 
-/// Inverts the factored matrix of order `exchanges.len()`. Where its factors are not finite, or have a zero on the diagonal, anything comes out.
-pub struct BlockedGetri<'a, T> {
-    pub(crate) a: &'a mut [T],
-    /// Room for [`COLUMNS`] columns.
-    pub(crate) aside: &'a mut [T],
-    /// The distance of columns, in numbers.
-    pub(crate) ld: usize,
-    pub(crate) exchanges: &'a [u32],
+/// Columns to set aside: those of a block, at most.
+pub(crate) fn columns_aside(order: usize) -> usize {
+    (order / 4 / MOST_LANES * MOST_LANES).clamp(COLUMNS, 128)
 }
 
-impl<T: Scalar> Work<T> for BlockedGetri<'_, T> {
+/// The columns of a block, where there are threads to share it with: whole vectors.
+fn block(team: &Team, order: usize) -> Option<usize> {
+    let width = columns_aside(order).min(MOST_LANES * (team.free() + 1));
+    (team.free() > 0 && width > MOST_LANES).then_some(width)
+}
+
+/// Inverts the factored matrix of order `exchanges.len()`, its columns `ld` numbers apart, with room for [`columns_aside`]. Where its factors are not
+/// finite, or have a zero on the diagonal, anything comes out.
+pub(crate) fn getri<T: CpuScalar>(
+    set: InstructionSet,
+    team: &Team,
+    (a, aside): (&mut [T], &mut [T]),
+    ld: usize,
+    exchanges: &[u32],
+) {
+    let order = exchanges.len();
+    let mut first = 0;
+    while first < order {
+        let end = block(team, order).map_or(order, |width| order.min(first + width));
+        let (before, columns) = a[..end * ld].split_at_mut(first * ld);
+        if first > 0 {
+            team.share(columns, ld, first * first / 2, |_, columns| {
+                T::sum_upper(set, SumUpper { before, columns, ld });
+            });
+        }
+        T::invert_upper(set, InvertUpper { a: &mut a[..end * ld], ld, first });
+        first = end;
+    }
+    let mut end = order;
+    while end > 0 {
+        let first = block(team, order).map_or(0, |width| end.saturating_sub(width).next_multiple_of(MOST_LANES));
+        if end < order {
+            let (columns, after) = a.split_at_mut(end * ld);
+            let columns = &mut columns[first * ld..];
+            aside[..columns.len()].copy_from_slice(columns);
+            let aside = &*aside;
+            team.share(columns, ld, order * (order - end), |at, columns| {
+                T::sum_lower(set, SumLower { columns, aside: &aside[at * ld..], after, ld, order });
+            });
+        }
+        T::invert_lower(set, InvertLower { a, aside, ld, order, columns: first..end });
+        end = first;
+    }
+    for (k, &p) in exchanges.iter().enumerate().rev() {
+        let p = p as usize;
+        if p > k {
+            let (left, right) = a.split_at_mut(p * ld);
+            left[k * ld..(k + 1) * ld].swap_with_slice(&mut right[..ld]);
+        }
+    }
+}
+
+/// What the columns before contribute to columns of `U⁻¹`, in the rows that are above all of their diagonals.
+pub struct SumUpper<'a, T> {
+    before: &'a [T],
+    columns: &'a mut [T],
+    ld: usize,
+}
+
+impl<T: Scalar> Work<T> for SumUpper<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) {
-        let Self { a, aside, ld, exchanges } = self;
-        let (a, l, ld, n) = (L::from_numbers_mut(a), L::from_numbers_mut(aside), ld / L::COUNT, exchanges.len());
-        if L::PARTS == 1 && size_of::<L>() == 64 {
-            invert::<L, COLUMNS>(a, l, ld, n);
-        } else {
-            invert::<L, 4>(a, l, ld, n);
-        }
-        for (k, &p) in exchanges.iter().enumerate().rev() {
-            let p = p as usize;
-            if p > k {
-                let (left, right) = a.split_at_mut(p * ld);
-                left[k * ld..(k + 1) * ld].swap_with_slice(&mut right[..ld]);
-            }
-        }
+        let Self { before, columns, ld } = self;
+        let (before, columns, ld) = (L::from_numbers(before), L::from_numbers_mut(columns), ld / L::COUNT);
+        with_tiles!(L, sum_upper(before, columns, ld));
     }
 }
 
 #[inline(always)]
-fn invert<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], ld: usize, n: usize) {
-    let step = C.max(L::COUNT);
-    for j in (0..n).step_by(step) {
+fn sum_upper<L: Lanes, const C: usize>(before: &[L], columns: &mut [L], ld: usize) {
+    let end = before.len() / ld;
+    for i in 0..end / L::COUNT {
+        let mut whole = columns.chunks_exact_mut(C * ld);
+        for own in &mut whole {
+            let sum = upper_sum::<L, 1, C>(before, own, ld, i, end);
+            store(own, ld, i, 0, sum);
+        }
+        for own in whole.into_remainder().chunks_exact_mut(ld) {
+            let sum = upper_sum::<L, 1, 1>(before, own, ld, i, end);
+            store(own, ld, i, 0, sum);
+        }
+    }
+}
+
+/// Inverts `U` in columns from `first` on, to which those before have contributed.
+pub struct InvertUpper<'a, T> {
+    a: &'a mut [T],
+    ld: usize,
+    first: usize,
+}
+
+impl<T: Scalar> Work<T> for InvertUpper<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { a, ld, first } = self;
+        let (a, ld) = (L::from_numbers_mut(a), ld / L::COUNT);
+        with_tiles!(L, invert_upper(a, ld, first));
+    }
+}
+
+#[inline(always)]
+fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], ld: usize, first: usize) {
+    let (n, step) = (a.len() / ld, C.max(L::COUNT));
+    for j in (first..n).step_by(step) {
         let end = n.min(j + step);
         // Above the diagonal's vectors: several columns at a time, those that begin at whole vectors.
-        let mut first = j;
-        while end - first >= C {
-            let (above, mut i) = (j / L::COUNT, 0);
-            // Two at a time, but for long vectors: where their diagonals are, half of the products are for nothing.
-            while above - i >= 2 && L::PARTS == 1 && L::COUNT <= 8 {
-                invert_vectors::<L, 2, C>(a, ld, i, first);
-                i += 2;
-            }
-            while i < above {
-                invert_vectors::<L, 1, C>(a, ld, i, first);
-                i += 1;
-            }
-            finish_columns::<L>(a, ld, j, first, first + C);
-            first += C;
+        let mut column = j;
+        while end - column >= C {
+            invert_columns::<L, C>(a, ld, (first, j), column);
+            column += C;
         }
-        for column in first..end {
-            for i in 0..j / L::COUNT {
-                invert_vectors::<L, 1, 1>(a, ld, i, column);
-            }
-            finish_columns::<L>(a, ld, j, column, column + 1);
+        for column in column..end {
+            invert_columns::<L, 1>(a, ld, (first, j), column);
         }
     }
-    let whole = n / C * C;
-    for j in (whole..n).rev() {
-        solve_lower::<L, 1>(a, l, ld, n, j);
+}
+
+/// Columns `column..column + C`, whose diagonals are in vectors from row `j` on, and to which the columns before `first` have contributed.
+#[inline(always)]
+fn invert_columns<L: Lanes, const C: usize>(a: &mut [L], ld: usize, (first, j): (usize, usize), column: usize) {
+    let (known, above, mut i) = (first / L::COUNT, j / L::COUNT, 0);
+    while known - i.min(known) >= 2 {
+        invert_vectors::<L, 2, C>(a, ld, i, (first, column));
+        i += 2;
     }
-    for j in (0..whole).step_by(C).rev() {
-        solve_lower::<L, C>(a, l, ld, n, j);
+    // Two at a time, but for long vectors: where their diagonals are, half of the products are for nothing.
+    while above - i >= 2 && i >= known && L::PARTS == 1 && L::COUNT <= 8 && C > 1 {
+        invert_vectors::<L, 2, C>(a, ld, i, (first, column));
+        i += 2;
     }
+    while i < above {
+        invert_vectors::<L, 1, C>(a, ld, i, (first, column));
+        i += 1;
+    }
+    finish_columns::<L>(a, ld, j, column, column + C);
 }
 
 /// The body for each number below another, upwards or down, as a constant: what is found by a variable lies in memory.
@@ -90,11 +173,15 @@ macro_rules! for_each_constant {
     };
 }
 
-/// Vectors `i..i + R`, which are above their diagonal, of `C` columns of `U⁻¹` from `j` on: minus the sum of the columns before, weighted by `U`'s, times
-/// the reciprocal of its diagonal.
+/// Minus the sum of the columns before column `end`, weighted by `U`'s, in vectors `i..i + R`, which are above their diagonal.
 #[inline(always)]
-fn invert_vectors<L: Lanes, const R: usize, const C: usize>(a: &mut [L], ld: usize, i: usize, j: usize) {
-    let (x, own) = a.split_at_mut(j * ld);
+fn upper_sum<L: Lanes, const R: usize, const C: usize>(
+    x: &[L],
+    own: &[L],
+    ld: usize,
+    i: usize,
+    end: usize,
+) -> [[L; R]; C] {
     let (mut sum, factors) = ([[L::zero(); R]; C], Factors { a: x, b: None, row: 0, ld });
     for_each_constant!(R, |AT| {
         // Below the diagonal, `L` is still there.
@@ -105,7 +192,26 @@ fn invert_vectors<L: Lanes, const R: usize, const C: usize>(a: &mut [L], ld: usi
             sum[c][r] = own_sum[c][0];
         }
     });
-    subtract::<L, R, C, false>(&mut sum, own, factors, ((i + R) * L::COUNT, j), i, 0);
+    subtract::<L, R, C, false>(&mut sum, own, factors, ((i + R) * L::COUNT, end), i, 0);
+    sum
+}
+
+/// Vectors `i..i + R` of `C` columns of `U⁻¹` from `j` on: that sum, begun with the columns before `first`, times the reciprocal of the diagonal.
+#[inline(always)]
+fn invert_vectors<L: Lanes, const R: usize, const C: usize>(
+    a: &mut [L],
+    ld: usize,
+    i: usize,
+    (first, j): (usize, usize),
+) {
+    let (x, own) = a.split_at_mut(j * ld);
+    let mut sum = if (i + R) * L::COUNT <= first {
+        let (mut sum, factors) = (load::<L, R, C>(own, ld, i, 0), Factors { a: x, b: None, row: 0, ld });
+        subtract::<L, R, C, false>(&mut sum, own, factors, (first, j), i, 0);
+        sum
+    } else {
+        upper_sum::<L, R, C>(x, own, ld, i, j)
+    };
     for_each_constant!(C, |AT| {
         let c = AT;
         let column = &own[c * ld..];
@@ -149,27 +255,126 @@ fn finish_columns<L: Lanes>(a: &mut [L], ld: usize, top: usize, first: usize, en
     }
 }
 
-/// `C` columns of `X` from `j` on, once those after are done: minus their sum, weighted by `L`'s columns, which are set aside.
-#[inline(always)]
-fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], ld: usize, n: usize, j: usize) {
-    let vectors = n.div_ceil(L::COUNT);
-    let (before, after) = a.split_at_mut((j + C) * ld);
-    let x = &mut before[j * ld..];
-    for c in 0..C {
-        let first = (j + c) / L::COUNT;
-        let (x, l) = (&mut x[c * ld..c * ld + vectors], &mut l[c * ld..c * ld + vectors]);
-        l[j / L::COUNT..].copy_from_slice(&x[j / L::COUNT..]);
-        x[first] = L::select(lanes_after::<L>((j + c) % L::COUNT), L::zero(), x[first]);
-        x[first + 1..].fill(L::zero());
+/// What the columns after contribute to columns of `X`, whose factors are set aside.
+pub struct SumLower<'a, T> {
+    columns: &'a mut [T],
+    aside: &'a [T],
+    after: &'a [T],
+    ld: usize,
+    order: usize,
+}
+
+impl<T: Scalar> Work<T> for SumLower<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { columns, aside, after, ld, order } = self;
+        let (columns, aside) = (L::from_numbers_mut(columns), L::from_numbers(aside));
+        with_tiles!(L, sum_lower(columns, aside, L::from_numbers(after), ld / L::COUNT, order));
     }
-    let l = &*l;
-    let mut i = 0;
+}
+
+#[inline(always)]
+fn sum_lower<L: Lanes, const C: usize>(columns: &mut [L], aside: &[L], after: &[L], ld: usize, n: usize) {
+    let (vectors, mut i) = (n.div_ceil(L::COUNT), 0);
     while vectors - i >= 2 {
-        solve_vectors::<L, 2, C>(x, after, l, (ld, n), i, j);
+        sum_lower_in_vectors::<L, 2, C>(columns, aside, after, (ld, n), i);
         i += 2;
     }
     if i < vectors {
-        solve_vectors::<L, 1, C>(x, after, l, (ld, n), i, j);
+        sum_lower_in_vectors::<L, 1, C>(columns, aside, after, (ld, n), i);
+    }
+}
+
+/// The same in vectors `i..i + R`: what is there of the columns after stays in the nearest cache.
+#[inline(always)]
+fn sum_lower_in_vectors<L: Lanes, const R: usize, const C: usize>(
+    columns: &mut [L],
+    aside: &[L],
+    after: &[L],
+    (ld, n): (usize, usize),
+    i: usize,
+) {
+    let (width, mut j) = (columns.len() / ld, 0);
+    while width - j >= C {
+        let sum = lower_sum([[L::zero(); R]; C], after, &aside[j * ld..], (ld, n), n, i);
+        store(columns, ld, i, j, sum);
+        j += C;
+    }
+    while j < width {
+        let sum = lower_sum([[L::zero(); R]; 1], after, &aside[j * ld..], (ld, n), n, i);
+        store(columns, ld, i, j, sum);
+        j += 1;
+    }
+}
+
+/// Minus the sum of the columns `after`, which end at `end`, the last first, weighted by `L`'s in the columns that are set aside.
+#[inline(always)]
+fn lower_sum<L: Lanes, const R: usize, const C: usize>(
+    mut sum: [[L; R]; C],
+    after: &[L],
+    aside: &[L],
+    (ld, n): (usize, usize),
+    end: usize,
+    i: usize,
+) -> [[L; R]; C] {
+    let first = n - after.len() / ld;
+    let factors = Factors { a: after, b: Some(aside), row: first, ld };
+    subtract::<L, R, C, true>(&mut sum, after, factors, (0, end - first), i, 0);
+    sum
+}
+
+/// Solves for columns of `X`. Those after the last of them have contributed, if there are any; then all are set aside.
+pub struct InvertLower<'a, T> {
+    a: &'a mut [T],
+    aside: &'a mut [T],
+    ld: usize,
+    order: usize,
+    columns: Range<usize>,
+}
+
+impl<T: Scalar> Work<T> for InvertLower<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        let Self { a, aside, ld, order, columns } = self;
+        let (a, aside, ld) = (L::from_numbers_mut(a), L::from_numbers_mut(aside), ld / L::COUNT);
+        with_tiles!(L, invert_lower(&mut a[..order * ld], aside, ld, columns));
+    }
+}
+
+#[inline(always)]
+fn invert_lower<L: Lanes, const C: usize>(a: &mut [L], aside: &mut [L], ld: usize, columns: Range<usize>) {
+    let whole = columns.start + columns.len() / C * C;
+    for j in (whole..columns.end).rev() {
+        solve_lower::<L, 1>(a, aside, ld, &columns, j);
+    }
+    for j in (columns.start..whole).step_by(C).rev() {
+        solve_lower::<L, C>(a, aside, ld, &columns, j);
+    }
+}
+
+/// `C` columns of `X` from `j` on, once those after are done: minus their sum, weighted by `L`'s columns, which are set aside.
+#[inline(always)]
+fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], aside: &mut [L], ld: usize, columns: &Range<usize>, j: usize) {
+    let n = a.len() / ld;
+    let (before, after) = a.split_at_mut((j + C) * ld);
+    let x = &mut before[j * ld..];
+    let aside = if columns.end < n {
+        &aside[(j - columns.start) * ld..]
+    } else {
+        aside[..C * ld].copy_from_slice(x);
+        &*aside
+    };
+    let (vectors, mut i) = (n.div_ceil(L::COUNT), 0);
+    while vectors - i >= 2 {
+        solve_vectors::<L, 2, C>(x, after, aside, (ld, n), columns.end, i);
+        i += 2;
+    }
+    if i < vectors {
+        solve_vectors::<L, 1, C>(x, after, aside, (ld, n), columns.end, i);
     }
 }
 
@@ -177,26 +382,28 @@ fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], ld: usize, n:
 fn solve_vectors<L: Lanes, const R: usize, const C: usize>(
     x: &mut [L],
     after: &[L],
-    l: &[L],
+    aside: &[L],
     (ld, n): (usize, usize),
+    end: usize,
     i: usize,
-    j: usize,
 ) {
+    let j = n - after.len() / ld - C;
     // The products are summed before the difference, as LAPACK's are: where growth cancels, one by one loses it.
-    let mut sum = [[L::zero(); R]; C];
-    let factors = Factors { a: after, b: Some(l), row: j + C, ld };
-    subtract::<L, R, C, true>(&mut sum, x, factors, (0, n - j - C), i, 0);
-    let mut done = load::<L, R, C>(x, ld, i, 0);
+    let sum = if end < n { load::<L, R, C>(x, ld, i, 0) } else { [[L::zero(); R]; C] };
+    let mut sum = lower_sum(sum, after, aside, (ld, n), end, i);
+    let mut done = load::<L, R, C>(aside, ld, i, 0);
     for_each_constant!(C down, |AT| {
         let c = AT;
         for k in (c + 1..C).rev() {
-            let weight = spread(&l[c * ld..], j + k);
+            let weight = spread(&aside[c * ld..], j + k);
             for r in 0..R {
                 sum[c][r] = sum[c][r].minus_product(done[k][r], weight);
             }
         }
         for r in 0..R {
-            done[c][r] = done[c][r].plus(sum[c][r]);
+            // `L` is below the diagonal.
+            let upper = lanes_before::<L>((j + c + 1).saturating_sub((i + r) * L::COUNT).min(L::COUNT));
+            done[c][r] = L::select(upper, done[c][r], L::zero()).plus(sum[c][r]);
         }
     });
     store(x, ld, i, 0, done);

@@ -1,9 +1,11 @@
 //! `op(A) X = B` of one matrix, from factors; for a transpose, from factors that were transposed.
 
+use std::ops::Range;
+
 use batchla_core::{Scalar, Transpose};
 
 use super::laswp::exchange_rows;
-use super::tile::{Factors, lanes_after, lanes_before, load, number, spread, store, subtract};
+use super::tile::{Factors, lanes_after, lanes_before, load, number, spread, store, subtract, subtract_product};
 use crate::scalar::over;
 use crate::simd::{Lanes, Vector, Work};
 
@@ -58,14 +60,7 @@ impl<T: Scalar> Work<T> for BlockedGetrs<'_, T> {
         }
         // The factor with ones on its diagonal is `L`, upper once transposed.
         let unit_lower = transpose == Transpose::None;
-        let n = exchanges.len();
-        let mut columns = x.chunks_exact_mut(4 * ld);
-        for four in &mut columns {
-            solve::<L, 4>(lu, four, ld, n, unit_lower);
-        }
-        for column in columns.into_remainder().chunks_exact_mut(ld) {
-            solve::<L, 1>(lu, column, ld, n, unit_lower);
-        }
+        with_tiles!(L, solve_all(lu, x, ld, exchanges.len(), unit_lower));
         if transpose != Transpose::None {
             for column in x.chunks_exact_mut(ld) {
                 for (k, p) in exchanges.iter().enumerate().rev() {
@@ -76,15 +71,47 @@ impl<T: Scalar> Work<T> for BlockedGetrs<'_, T> {
     }
 }
 
+/// Rows of a block: what is known of the unknowns goes to all rows beyond it as a product.
+const BLOCK: usize = 64;
+
 #[inline(always)]
-fn solve<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, n: usize, unit_lower: bool) {
-    let vectors = n.div_ceil(L::COUNT);
+fn solve_all<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, n: usize, unit_lower: bool) {
+    let (vectors, width) = (n.div_ceil(L::COUNT), x.len() / ld);
+    for top in (0..n).step_by(BLOCK) {
+        let end = n.min(top + BLOCK);
+        let mut columns = x.chunks_exact_mut(C * ld);
+        for together in &mut columns {
+            solve_lower::<L, C>(lu, together, ld, top..end, unit_lower);
+        }
+        for column in columns.into_remainder().chunks_exact_mut(ld) {
+            solve_lower::<L, 1>(lu, column, ld, top..end, unit_lower);
+        }
+        let factors = Factors { a: &lu[top * ld..], b: None, row: top, ld };
+        subtract_product::<L, false>(x, factors, end - top, (end.div_ceil(L::COUNT), vectors), width);
+    }
+    for top in (0..n).step_by(BLOCK).rev() {
+        let end = n.min(top + BLOCK);
+        let mut columns = x.chunks_exact_mut(C * ld);
+        for together in &mut columns {
+            solve_upper::<L, C>(lu, together, ld, top..end, unit_lower);
+        }
+        for column in columns.into_remainder().chunks_exact_mut(ld) {
+            solve_upper::<L, 1>(lu, column, ld, top..end, unit_lower);
+        }
+        let factors = Factors { a: &lu[top * ld..], b: None, row: top, ld };
+        subtract_product::<L, true>(x, factors, end - top, (0, top / L::COUNT), width);
+    }
+}
+
+/// The unknowns of some rows, once those above are known and gone from them.
+#[inline(always)]
+fn solve_lower<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, rows: Range<usize>, unit_lower: bool) {
     let factors = Factors { a: lu, b: None, row: 0, ld };
-    for i in 0..vectors {
-        let start = i * L::COUNT;
+    for start in rows.clone().step_by(L::COUNT) {
+        let i = start / L::COUNT;
         let mut sum = load::<L, 1, C>(x, ld, i, 0);
-        subtract::<L, 1, C, false>(&mut sum, x, factors, (0, start), i, 0);
-        for k in start..n.min(start + L::COUNT) {
+        subtract::<L, 1, C, false>(&mut sum, x, factors, (rows.start, start), i, 0);
+        for k in start..rows.end.min(start + L::COUNT) {
             let (l, lane) = (lu[k * ld + i], k - start);
             for c in 0..C {
                 let known =
@@ -94,11 +121,16 @@ fn solve<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, n: usize, u
         }
         store(x, ld, i, 0, sum);
     }
-    for i in (0..vectors).rev() {
-        let start = i * L::COUNT;
-        let end = n.min(start + L::COUNT);
+}
+
+/// The same once those below are known.
+#[inline(always)]
+fn solve_upper<L: Lanes, const C: usize>(lu: &[L], x: &mut [L], ld: usize, rows: Range<usize>, unit_lower: bool) {
+    let factors = Factors { a: lu, b: None, row: 0, ld };
+    for start in rows.clone().step_by(L::COUNT).rev() {
+        let (i, end) = (start / L::COUNT, rows.end.min(start + L::COUNT));
         let mut sum = load::<L, 1, C>(x, ld, i, 0);
-        subtract::<L, 1, C, true>(&mut sum, x, factors, (end, n), i, 0);
+        subtract::<L, 1, C, true>(&mut sum, x, factors, (end, rows.end), i, 0);
         for k in (start..end).rev() {
             let (u, lane) = (lu[k * ld + i], k - start);
             for c in 0..C {

@@ -14,6 +14,23 @@ pub(super) fn exchange_rows<L: Lanes>(a: &mut [L], ld: usize, top: usize, exchan
     }
 }
 
+/// The same for columns of numbers, `ld` apart.
+pub struct ExchangeRows<'a, T> {
+    pub(super) a: &'a mut [T],
+    pub(super) ld: usize,
+    pub(super) top: usize,
+    pub(super) exchanges: &'a [u32],
+}
+
+impl<T: Scalar> Work<T> for ExchangeRows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes<Number = T>>(self) {
+        exchange_rows(L::from_numbers_mut(self.a), self.ld / L::COUNT, self.top, self.exchanges);
+    }
+}
+
 struct Exchange<'a, L> {
     a: &'a mut [L],
     ld: usize,

@@ -6,6 +6,17 @@
 #![allow(missing_debug_implementations)] // Work is done, not printed.
 #![allow(clippy::manual_memcpy)] // A copy of memory is a call, and its result no longer in registers.
 
+/// The work with tiles of as many columns as there are registers for.
+macro_rules! with_tiles {
+    ($lanes:ident, $work:ident($($argument:expr),*)) => {
+        if $lanes::PARTS == 1 && size_of::<$lanes>() == 64 {
+            $work::<$lanes, { $crate::blocked::COLUMNS }>($($argument),*);
+        } else {
+            $work::<$lanes, 4>($($argument),*);
+        }
+    };
+}
+
 mod getrf;
 mod getri;
 mod getrs;
@@ -18,11 +29,13 @@ mod tile;
 
 use batchla_core::ScalarKind;
 
-pub(crate) use self::getrf::BlockedGetrf;
-pub(crate) use self::getri::BlockedGetri;
+pub(crate) use self::getrf::{Update, getrf};
+pub(crate) use self::getri::{InvertLower, InvertUpper, SumLower, SumUpper, columns_aside, getri};
 pub(crate) use self::getrs::{BlockedGetrs, Transposed};
+pub(crate) use self::laswp::ExchangeRows;
 pub(crate) use self::pack::{PackColumns, UnpackColumns};
 pub(crate) use self::pairs::Pairs;
+pub(crate) use self::panel::FactorPanel;
 
 /// Columns of a panel, and the most of a tile.
 pub(crate) const COLUMNS: usize = 8;

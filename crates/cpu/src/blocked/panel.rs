@@ -5,41 +5,33 @@ use batchla_core::Scalar;
 use super::laswp::exchange_rows;
 use super::tile::{Factors, lanes_after, load, number, spread, store, subtract};
 use crate::scalar::reciprocal;
-use crate::simd::{Lanes, Vector, Work, outline};
+use crate::simd::{Lanes, Vector, Work};
 
 /// Columns of a panel: whole vectors.
 #[inline(always)]
-pub(super) fn width<L: Lanes>() -> usize {
-    super::COLUMNS.max(L::COUNT)
+pub(super) fn width(lanes: usize) -> usize {
+    super::COLUMNS.max(lanes)
 }
 
-/// Factors the panel whose columns are `a`, `ld` apart, and whose first diagonal is in row `top`; gives the row of the first zero pivot.
+/// Factors the panel whose columns are `a`, `ld` numbers apart, and whose first diagonal is in row `top`.
 ///
 /// While the pivot of a column is looked for, the next column takes its update from those before: the one does not wait for the other.
-#[inline(always)]
-pub(super) fn factor_panel<L: Lanes>(
-    a: &mut [L],
-    (ld, order): (usize, usize),
-    top: usize,
-    exchanges: &mut [u32],
-) -> Option<usize> {
-    outline::<L, _>(Panel { a, ld, order, top, exchanges })
+pub struct FactorPanel<'a, T> {
+    pub(super) a: &'a mut [T],
+    pub(super) ld: usize,
+    pub(super) order: usize,
+    pub(super) top: usize,
+    pub(super) exchanges: &'a mut [u32],
 }
 
-struct Panel<'a, L> {
-    a: &'a mut [L],
-    ld: usize,
-    order: usize,
-    top: usize,
-    exchanges: &'a mut [u32],
-}
-
-impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Panel<'_, L> {
+impl<T: Scalar> Work<T> for FactorPanel<'_, T> {
+    /// The row of the first zero pivot.
     type Output = Option<usize>;
 
     #[inline(always)]
-    fn run<Same: Lanes<Number = T>>(self) -> Option<usize> {
+    fn run<L: Lanes<Number = T>>(self) -> Option<usize> {
         let Self { a, ld, order, top, exchanges } = self;
+        let (a, ld) = (L::from_numbers_mut(a), ld / L::COUNT);
         let (first, vectors, width) = (top / L::COUNT, order.div_ceil(L::COUNT), exchanges.len());
         let mut zero_pivot = None;
         let mut best = L::Vector::splat(num_traits::zero());
@@ -111,7 +103,7 @@ fn update<L: Lanes>(before: &[L], own: &mut [L], (ld, vectors): (usize, usize), 
 fn update_top<L: Lanes, const R: usize>(before: &[L], own: &mut [L], ld: usize, i: &mut usize) {
     let depth = before.len() / ld;
     let mut x = load::<L, R, 1>(own, ld, *i, 0)[0];
-    for top in 0..R.min(width::<L>() / L::COUNT) {
+    for top in 0..R.min(width(L::COUNT) / L::COUNT) {
         for k in top * L::COUNT..depth.min((top + 1) * L::COUNT) {
             let l = &before[k * ld + *i..][..R];
             let u = x[top].spread(k % L::COUNT);

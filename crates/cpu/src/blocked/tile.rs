@@ -101,19 +101,19 @@ fn subtract_masked<L: Lanes, const R: usize, const C: usize, const DOWN: bool, c
     *sum = inner;
 }
 
-/// `C -= A B` for vectors `i..end` of columns `j..j + width` of the result.
+/// `C -= A B` for vectors `i..end` of the first `width` columns of the result, from the last of `A`'s columns on where `DOWN`.
 #[inline(always)]
-pub(super) fn subtract_product<L: Lanes>(
+pub(super) fn subtract_product<L: Lanes, const DOWN: bool>(
     own: &mut [L],
     factors: Factors<'_, L>,
     depth: usize,
     (i, end): (usize, usize),
     width: usize,
 ) {
-    outline::<L, _>(Product { own, factors, depth, i, end, width });
+    outline::<L, _>(Product::<L, DOWN> { own, factors, depth, i, end, width });
 }
 
-struct Product<'a, L> {
+struct Product<'a, L, const DOWN: bool> {
     own: &'a mut [L],
     factors: Factors<'a, L>,
     depth: usize,
@@ -122,49 +122,50 @@ struct Product<'a, L> {
     width: usize,
 }
 
-impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Product<'_, L> {
+impl<T: Scalar, L: Lanes<Number = T>, const DOWN: bool> Work<T> for Product<'_, L, DOWN> {
     type Output = ();
 
     #[inline(always)]
     fn run<Same: Lanes<Number = T>>(self) {
-        let Self { own, factors, depth, i, end, width } = self;
-        let mut j = 0;
-        if L::PARTS == 1 && size_of::<L>() == 64 {
-            while width - j >= 8 {
-                subtract_columns::<L, 8>(own, factors, depth, (i, end), j);
-                j += 8;
-            }
+        let Self { own, factors, depth, mut i, end, width } = self;
+        while end - i >= 2 {
+            subtract_vectors::<L, 2, DOWN>(own, factors, depth, i, width);
+            i += 2;
         }
-        while width - j >= 4 {
-            subtract_columns::<L, 4>(own, factors, depth, (i, end), j);
-            j += 4;
-        }
-        while j < width {
-            subtract_columns::<L, 1>(own, factors, depth, (i, end), j);
-            j += 1;
+        if i < end {
+            subtract_vectors::<L, 1, DOWN>(own, factors, depth, i, width);
         }
     }
 }
 
+/// The same for vectors `i..i + R`: what is there of `A` stays in the nearest cache, while columns of `B` come one after another.
 #[inline(always)]
-fn subtract_columns<L: Lanes, const C: usize>(
+fn subtract_vectors<L: Lanes, const R: usize, const DOWN: bool>(
     own: &mut [L],
     factors: Factors<'_, L>,
     depth: usize,
-    (mut i, end): (usize, usize),
-    j: usize,
+    i: usize,
+    width: usize,
 ) {
-    while end - i >= 2 {
-        subtract_tile::<L, 2, C>(own, factors, depth, i, j);
-        i += 2;
+    let mut j = 0;
+    if L::PARTS == 1 && size_of::<L>() == 64 {
+        while width - j >= 8 {
+            subtract_tile::<L, R, 8, DOWN>(own, factors, depth, i, j);
+            j += 8;
+        }
     }
-    if i < end {
-        subtract_tile::<L, 1, C>(own, factors, depth, i, j);
+    while width - j >= 4 {
+        subtract_tile::<L, R, 4, DOWN>(own, factors, depth, i, j);
+        j += 4;
+    }
+    while j < width {
+        subtract_tile::<L, R, 1, DOWN>(own, factors, depth, i, j);
+        j += 1;
     }
 }
 
 #[inline(always)]
-fn subtract_tile<L: Lanes, const R: usize, const C: usize>(
+fn subtract_tile<L: Lanes, const R: usize, const C: usize, const DOWN: bool>(
     own: &mut [L],
     factors: Factors<'_, L>,
     depth: usize,
@@ -172,7 +173,7 @@ fn subtract_tile<L: Lanes, const R: usize, const C: usize>(
     j: usize,
 ) {
     let mut sum = load::<L, R, C>(own, factors.ld, i, j);
-    subtract::<L, R, C, false>(&mut sum, own, factors, (0, depth), i, j);
+    subtract::<L, R, C, DOWN>(&mut sum, own, factors, (0, depth), i, j);
     store(own, factors.ld, i, j, sum);
 }
 
