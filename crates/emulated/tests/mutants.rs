@@ -548,6 +548,14 @@ mutants! {
     the_wrong_triangle_is_divided_by {
         file: "getrs_resident.cu", from: "lane, n, form == 0, safe}", to: "lane, n, form != 0, safe}", step: Step::Solve(Transpose::Transpose), shown: Results,
     }
+    a_block_on_the_diagonal_is_told_a_row_by_the_wrong_lane {
+        file: "getrs_resident.cu", from: "broadcast(told, owner)", to: "broadcast(told, DEEP - 1 - owner)", scalar: ScalarKind::C64,
+        step: Step::Solve(Transpose::None), shown: Results,
+    }
+    the_last_pack_of_a_column_is_not_copied {
+        file: "getrs_resident.cu", from: "WHOLE || i < rows)", to: "WHOLE || i < rows - Pack::LENGTH)", plan: BY_BANDS,
+        step: Step::Solve(Transpose::None), shown: Check("uninitialised memory"),
+    }
     a_bands_sum_is_taken_downwards {
         file: "getrs_resident.cu", from: "tile.template subtract<Forward, false>", to: "tile.template subtract<!Forward, false>", plan: BY_BANDS,
         step: Step::Solve(Transpose::None), shown: Results,

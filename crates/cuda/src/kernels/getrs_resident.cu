@@ -13,6 +13,10 @@ constexpr int HEIGHT = BAND / SPLIT;  // rows of a band that are a warp's
 static_assert(GROUPS * SHARE == WINDOW && GROUPS * SPLIT == CREW_WARPS && HEIGHT * SPLIT == BAND && BAND % NB == 0, "equal shares");
 static_assert(WARP % NB == 0 && LANES == WARP && SHARE >= 8 && SHARE <= WARP, "whole tiles, a lane a right-hand side");
 
+// Doubles take long: where nothing is divided by there is a text without quotients, and where a number is two of them, all lanes of a warp work at a block on the diagonal.
+constexpr bool PRECISE = sizeof(Real) == 8;
+constexpr int DEEP = PRECISE && PARTS == 2 && PACKS % (WARP / SHARE) == 0 ? WARP / SHARE : 1;  // lanes of a right-hand side
+
 typedef MatrixAt<false> Matrix;
 
 // Shared memory: right-hand sides, a band of two panels, the reciprocals of U's diagonal. Whole panels: beyond the matrix all is zero.
@@ -56,8 +60,21 @@ struct Step {
 __device__ inline void fetch_panel(Resident to, const Matrix& a, int first, int top, int end, int n, int tid) {
     const int last = min(first + NB, n), below = min(end, n), warp = tid / WARP, lane = tid % WARP;
     if (a.row == 1 && (below - top) % Pack::LENGTH == 0 && (u64(a.at(top, first)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0) {
-        for (int j = first + warp; j < last; j += CREW_WARPS)
-            for (int i = top + lane * Pack::LENGTH; i < below; i += WARP * Pack::LENGTH) copy_async(to.pack(i, j), reinterpret_cast<const Pack*>(a.at(i, j)));
+        if (WHOLE && !PRECISE) {
+            for (int j = first + warp; j < last; j += CREW_WARPS)
+                for (int i = top + lane * Pack::LENGTH; i < below; i += WARP * Pack::LENGTH) copy_async(to.pack(i, j), reinterpret_cast<const Pack*>(a.at(i, j)));
+        } else {
+            // Fewer instructions, more registers.
+            constexpr int STRIDE = WARP * Pack::LENGTH, ROUNDS = WHOLE ? 4 : BAND / STRIDE;
+            const int own = top + lane * Pack::LENGTH, rows = below - own;
+            const Scalar* from = a.at(own, first + warp);
+            Scalar* target = to.at(own, first + warp);
+#pragma unroll 2
+            for (int j = first + warp; j < last; j += CREW_WARPS, from += CREW_WARPS * a.col, target += CREW_WARPS * to.stride)
+#pragma unroll ROUNDS
+                for (int i = 0; i < (WHOLE ? rows : BAND); i += STRIDE)
+                    if (WHOLE || i < rows) copy_async(reinterpret_cast<Pack*>(target + i), reinterpret_cast<const Pack*>(from + i));
+        }
     } else if (a.row < a.col) {
         for (int j = first + warp; j < last; j += CREW_WARPS)
             for (int i = top + lane; i < below; i += WARP) copy_async(to.at(i, j), a.at(i, j));
@@ -70,24 +87,31 @@ __device__ inline void fetch_panel(Resident to, const Matrix& a, int first, int 
         for (int i = j < n ? max(top, n) : top; i < end; ++i) *to.at(i, j) = zero<Scalar>();
 }
 
-// x = T^-1 x for the block T at `first` on the diagonal and its rows of one right-hand side; `divides`: T's diagonal is not ones.
+// x = T^-1 x for the block T at `first` on the diagonal and its rows of one right-hand side; `divides`: T's diagonal is not ones. Its `DEEP` lanes have packs of rows in turn.
 template <bool Lower>
-__device__ inline void solve_corner(Resident a, int first, Scalar* x, const Scalar* reciprocal, bool divides) {
-    Scalar y[NB];
-    UNROLL for (int i = 0; i < NB; ++i) y[i] = x[first + i];
+__device__ inline void solve_corner(Resident a, int first, Scalar* x, const Scalar* reciprocal, int lane, bool divides) {
+    constexpr int LONG = Pack::LENGTH, OWN = PACKS / DEEP;
+    const int part = DEEP == 1 ? 0 : lane % DEEP;
+    x += first + part * LONG;
+    Scalar y[OWN][LONG], solved[OWN][LONG];
+    UNROLL for (int q = 0; q < OWN; ++q)
+        UNROLL for (int r = 0; r < LONG; ++r) y[q][r] = x[q * DEEP * LONG + r];
     UNROLL for (int s = 0; s < NB; ++s) {
-        const int k = Lower ? s : NB - 1 - s, begin = Lower ? k + 1 : 0, end = Lower ? NB : k;
-        const Scalar quotient = Divisor<Scalar>{*a.at(first + k, first + k), reciprocal[first + k]}.by_reciprocal(y[k]);
-        y[k] = divides ? quotient : y[k];
-        UNROLL for (int p = begin / Pack::LENGTH; p * Pack::LENGTH < end; ++p) {
-            const Pack t = *a.pack(first + p * Pack::LENGTH, first + k);
-            UNROLL for (int r = 0; r < Pack::LENGTH; ++r) {
-                const int i = p * Pack::LENGTH + r;
-                if (i >= begin && i < end) y[i] = subtract_product(y[i], t.value[r], y[k]);
-            }
+        const int k = Lower ? s : NB - 1 - s, pack = k / LONG / DEEP, owner = k / LONG % DEEP, place = k % LONG;
+        const Scalar quotient = Divisor<Scalar>{*a.at(first + k, first + k), reciprocal[first + k]}.by_reciprocal(y[pack][place]);
+        Scalar told = divides ? quotient : y[pack][place];
+        if (DEEP > 1) told = Group<DEEP>::broadcast(told, owner);
+        if (part == owner) solved[pack][place] = told;
+        // Rows that are solved go on with the others where lanes would differ.
+        UNROLL for (int q = 0; q < OWN; ++q) {
+            if (Lower ? q < pack : q > pack) continue;
+            const Pack t = *a.pack(first + (q * DEEP + part) * LONG, first + k);
+            UNROLL for (int r = 0; r < LONG; ++r)
+                if (DEEP > 1 || q != pack || (Lower ? r > place : r < place)) y[q][r] = subtract_product(y[q][r], t.value[r], told);
         }
     }
-    UNROLL for (int i = 0; i < NB; ++i) x[first + i] = y[i];
+    UNROLL for (int q = 0; q < OWN; ++q)
+        UNROLL for (int r = 0; r < LONG; ++r) x[q * DEEP * LONG + r] = solved[q][r];
 }
 
 // The same where a pivot may not be divided by through its reciprocal; short, for it is seldom wanted.
@@ -162,12 +186,15 @@ struct Sweep {
 #pragma unroll 1
         for (int k = Forward ? band : end - NB; Forward ? k < end : k >= band; k += Forward ? NB : -NB) {
             const Resident left = next();
-            if (part == 0 && lane < SHARE) {
-                Scalar* side = sides.at(0, lane);
-                if (divides && !safe) {
+            if (part == 0 && (SHARE * DEEP == WARP || lane < SHARE)) {
+                Scalar* side = sides.at(0, lane / DEEP);
+                const auto solve = [&](bool divides) { solve_corner<Forward>(left, k, side, chip.reciprocal, lane, divides); };
+                if (PRECISE && !divides) {
+                    solve(false);
+                } else if (!divides || safe) {
+                    solve(PRECISE || divides);
+                } else if (lane % DEEP == 0) {
                     solve_corner_with_care<Forward>(left, k, min(k + NB, n), side);
-                } else {
-                    solve_corner<Forward>(left, k, side, chip.reciprocal, divides);
                 }
             }
             group_sync();
@@ -182,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getrs_resident(Operand lu, const u32* rows, u32 one_matrix, Operand b, Operand x, u32* status, u64 batch, int n, int columns, int form) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int order = order_on_chip(n), tid = threadIdx.x, lane = tid % WARP;
-    const int group = tid / WARP % GROUPS, part = tid / WARP / GROUPS;
+    const int warp = Warp::broadcast(tid / WARP, 0), group = warp % GROUPS, part = warp / GROUPS;
     const SystemsChip chip(memory, order);
     const u64 tiles = (columns + WINDOW - 1) / WINDOW;
 
