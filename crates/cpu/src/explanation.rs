@@ -5,7 +5,7 @@ use batchla_core::{
 };
 
 use crate::plan::{
-    BLOCKED_RECEIPT, BLOCKED_UP_TO, CpuPlan, INTERLEAVED_RECEIPT, PAIRS_RECEIPT, are_fastest_in_pairs,
+    BLOCKED_RECEIPT, CpuPlan, INTERLEAVED_RECEIPT, PAIRS_RECEIPT, are_fastest_in_pairs, blocked_up_to,
     interleaved_up_to,
 };
 use crate::simd::InstructionSet;
@@ -26,7 +26,7 @@ impl CpuPlan {
         explanation.steps = plan.steps(problem, threads);
         explanation.numbers = [
             (interleaved_up_to(instruction_set, problem), "interleaved", INTERLEAVED_RECEIPT),
-            (BLOCKED_UP_TO, "blocked", BLOCKED_RECEIPT),
+            (blocked_up_to(problem.scalar()), "blocked", BLOCKED_RECEIPT),
         ]
         .into_iter()
         .map(|(last, name, receipt)| Numbers {
@@ -68,7 +68,8 @@ impl CpuPlan {
 
 /// Why a plan is not the planner's own choice, which is `own`; or that it is.
 fn why_not(name: &str, own: &CpuPlan, problem: &Problem, (set, threads): (InstructionSet, usize)) -> String {
-    let (order, interleaved, blocked) = (problem.order(), interleaved_up_to(set, problem), BLOCKED_UP_TO);
+    let order = problem.order();
+    let (interleaved, blocked) = (interleaved_up_to(set, problem), blocked_up_to(problem.scalar()));
     match name {
         _ if name == own.name() => "the planner's own choice, but another was asked for by name".to_owned(),
         "interleaved" | "blocked" if !fused() => {

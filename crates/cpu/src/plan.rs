@@ -13,8 +13,8 @@ use crate::vector::{self, LANES, fused};
 ///
 /// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
 ///   instruction set.
-/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored two at a time, their rows exchanged at the end. Its bits
-///   are those of `interleaved`.
+/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored two at a time, their rows exchanged at the end, large ones
+///   by all threads that have none of their own. Its bits are those of `interleaved`.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
 ///   and on the sizes of the caches, since these decide how faer sums an inner product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ impl CpuPlan {
             }
             None if fused() && are_fastest_in_pairs(instruction_set, problem) => own(Kind::Blocked),
             None if fused() && fills_lanes(problem, threads, own(Kind::Interleaved)) => own(Kind::Interleaved),
-            None if fused() && order <= BLOCKED_UP_TO => own(Kind::Blocked),
+            None if fused() && order <= blocked_up_to(scalar) => own(Kind::Blocked),
             None => Family::Faer,
         };
         let arithmetic = match family {
@@ -109,9 +109,9 @@ pub(crate) const INTERLEAVED_RECEIPT: Receipt = Receipt::new(
 );
 
 pub(crate) const BLOCKED_RECEIPT: Receipt = Receipt::new(
-    "AMD EPYC with AVX-512 and 1 MiB of L2, one thread",
+    "two AMD EPYC with AVX-512 and 1 MiB of L2, one thread",
     "2026-11-23",
-    "each plan forced at orders 320 to 800; no record was kept",
+    "each plan forced at orders 320 to 1536; no record was kept",
 );
 
 /// Whether groups are worth it: the batch must fill enough of their lanes, on every thread. The time of a group, beside that of single matrices, grows
@@ -161,7 +161,12 @@ pub(crate) fn interleaved_up_to(set: InstructionSet, problem: &Problem) -> usize
 }
 
 /// The largest order at which our own blocks are faster than faer's products.
-pub(crate) const BLOCKED_UP_TO: usize = 768;
+pub(crate) fn blocked_up_to(scalar: ScalarKind) -> usize {
+    match scalar {
+        ScalarKind::F32 | ScalarKind::F64 => 1024,
+        ScalarKind::C32 | ScalarKind::C64 => 768,
+    }
+}
 
 impl Plan for CpuPlan {
     fn name(&self) -> &str {

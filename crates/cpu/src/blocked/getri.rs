@@ -48,7 +48,10 @@ pub(crate) fn getri<T: CpuScalar>(
     }
     let mut end = order;
     while end > 0 {
-        let first = block(team, order).map_or(0, |width| end.saturating_sub(width).next_multiple_of(MOST_LANES));
+        // Where helpers go away, what is left still goes block by block: what it takes aside is no more.
+        let alone = if end < order { columns_aside(order) } else { order };
+        let width = block(team, order).unwrap_or(alone);
+        let first = end.saturating_sub(width).next_multiple_of(MOST_LANES);
         if end < order {
             let (columns, after) = a.split_at_mut(end * ld);
             let columns = &mut columns[first * ld..];

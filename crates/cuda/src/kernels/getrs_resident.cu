@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getrs_resident(Operand lu, const u32* rows, u32 one_matrix, Operand b, Operand x, u32* status, u64 batch, int n, int columns, int form) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int order = order_on_chip(n), tid = threadIdx.x, lane = tid % WARP;
-    const int warp = Warp::broadcast(tid / WARP, 0), group = warp % GROUPS, part = warp / GROUPS;
+    const int warp = PRECISE ? Warp::broadcast(tid / WARP, 0) : tid / WARP, group = warp % GROUPS, part = warp / GROUPS;
     const SystemsChip chip(memory, order);
     const u64 tiles = (columns + WINDOW - 1) / WINDOW;
 
