@@ -65,7 +65,7 @@ __device__ inline void fetch_panel(Resident to, const Matrix& a, int first, int 
                 for (int i = top + lane * Pack::LENGTH; i < below; i += WARP * Pack::LENGTH) copy_async(to.pack(i, j), reinterpret_cast<const Pack*>(a.at(i, j)));
         } else {
             // Fewer instructions, more registers.
-            constexpr int STRIDE = WARP * Pack::LENGTH, ROUNDS = WHOLE ? 4 : BAND / STRIDE;
+            constexpr int STRIDE = WARP * Pack::LENGTH, ROUNDS = WHOLE ? 4 : (BAND + STRIDE - 1) / STRIDE;
             const int own = top + lane * Pack::LENGTH, rows = below - own;
             const Scalar* from = a.at(own, first + warp);
             Scalar* target = to.at(own, first + warp);
