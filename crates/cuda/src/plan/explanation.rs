@@ -4,10 +4,11 @@ use batchla_core::{Chosen, Error, Explanation, Numbers, Occupancy, Operation, Op
 use batchla_core::{Rejection, SourceKind, Step};
 
 use super::resident::MOST_ORDER;
-use super::table::RECEIPT;
+use super::resident_table::RECEIPT;
+use super::streamed_table;
 use super::{
-    Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request,
-    ResidentPlan, Resources, Search, WARP,
+    Correction, CudaPlan, FAMILIES, Family, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request, ResidentPlan,
+    Resources, Search, WARP,
 };
 use crate::limits::Limits;
 use crate::tuned::Tuned;
@@ -36,7 +37,7 @@ impl CudaPlan {
         let (scalar, order) = (self.scalar, self.order);
         let measured = matches!(chosen, Chosen::ByTuning(_)).then(|| tuned.numbers(problem)).flatten();
         let resident = self.resident.as_ref().and_then(|plan| plan.row(problem));
-        let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|_| GetrfPlan::row(scalar, order));
+        let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|_| streamed_table::row(scalar, order));
         let getri = self.getri.as_ref().map(|getri| getri.row(scalar, order));
         let getrs = self.getrs.as_ref().filter(|getrs| getrs.panel > 0).map(|getrs| getrs.row(scalar, order));
         measured.into_iter().chain(resident).chain(getrf).chain(getri).chain(getrs).collect()

@@ -7,9 +7,10 @@ mod getri;
 mod getrs;
 mod request;
 mod resident;
+mod resident_table;
 mod space;
 mod specification;
-mod table;
+mod streamed_table;
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, by_tuner, last, row, tuned};
+use super::resident_table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, by_tuner, last, row, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
