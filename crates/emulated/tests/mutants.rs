@@ -419,7 +419,7 @@ mutants! {
         shown: Results,
     }
     what_is_beyond_the_matrix_is_zero {
-        file: "resident.cuh", from: "*a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();", to: "*a.at(i, j) = zero<Scalar>();", order: 13,
+        file: "resident.cuh", from: "*a.at(k, e) = e == k ? one<Scalar>() : zero<Scalar>();", to: "*a.at(k, e) = zero<Scalar>();", order: 13,
         plan: "resident:panel=4", shown: Results,
     }
     the_row_on_the_diagonal_is_never_chosen {
@@ -576,8 +576,18 @@ mutants! {
         shown: Suite("extremes_of_the_range_keep_the_contract"),
     }
     order_zero_leaves_the_last_outcomes {
-        file: "getrf.cu", from: "if (live && tid == 0) *status", to: "if (live && tid == 0 && order > 0) *status",
+        file: "getrf.cu", from: "if (live && tid == 0) status[b]", to: "if (live && tid == 0 && order > 0) status[b]",
         shown: Suite("empty_batches_and_orders_zero_and_one_work"),
+    }
+}
+
+/// Or else what shows it would be that nothing can be compiled.
+#[test]
+fn every_fault_has_the_text_that_it_changes() {
+    for mutant in MUTANTS {
+        let path = format!("{}/../cuda/src/kernels/{}", env!("CARGO_MANIFEST_DIR"), mutant.file);
+        let text = std::fs::read_to_string(path).unwrap();
+        assert_eq!(text.matches(mutant.from).count(), 1, "{}: {:?} in {}", mutant.name, mutant.from, mutant.file);
     }
 }
 

@@ -48,7 +48,7 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf_getri", &["SCALAR=1", "HELPERS=1"], 24),
     allow("getrf_getri", &["SCALAR=3", "HELPERS=1"], 208),
     // By windows: a thread has all the registers that there are, and one warp as many rows as the order has: f64 of order 256, 8 rows of 8 columns.
-    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 80),
+    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 112),
     allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 36),
     allow("getrf", &["SCALAR=1", "WINDOW=16", "HELPERS=1"], 104),
     allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=1"], 56),
@@ -59,7 +59,7 @@ const ALLOWANCES: &[Allowance] = &[
     // Inverses by windows, likewise: c32 of order 192, 4 000, 10.8 ms with four blocks a multiprocessor, 10.9 with three; of 160, 10 000, 6.3 and 6.6; others in
     // benches/record/nvidia-h200/2026-11-21/choices-inverse.csv. One kernel for eight orders spills more than that for one.
     allow("getri_resident", &["SCALAR=0", "NB=16"], 212),
-    allow("getri_resident", &["SCALAR=0", "NB=24"], 64),
+    allow("getri_resident", &["SCALAR=0", "NB=24"], 104),
     allow("getri_resident", &["SCALAR=0", "NB=32"], 212),
     allow("getri_resident", &["SCALAR=1", "NB=16"], 52),
     allow("getri_resident", &["SCALAR=1", "NB=24"], 40),

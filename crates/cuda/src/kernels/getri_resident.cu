@@ -55,7 +55,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
             for (int k = first + tid; k < last; k += CREW) chip.reciprocal[k - first] = reciprocal(*a.at(k, k));
         });
         if (last < n) fetch(last);
-        if (tid / LANES * LANES < last) {
+        if (crew_warp<TENSOR>(tid) * LANES < last) {
             rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
                 if (j < n && i <= j) *inverse.at(i, j) = x;

@@ -282,7 +282,7 @@ __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared,
 // block column. All that is on their left has had its part.
 __device__ inline void factor_columns(Panels& panel, const Chip& chip, Shared& shared, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
-    const int warp = tid / LANES, lane = tid % LANES;
+    const int warp = crew_warp<INVERTS || !TENSOR || (WINDOW > 0)>(tid), lane = tid % LANES;
     UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = panel.position[r];
     for (int first = window; first < end; first += NB) {
         const Exchange& before = shared.exchange[(first / NB + 1) % 2];

@@ -35,6 +35,13 @@ __device__ inline int crew_thread() {
     return (threadIdx.x + turn * WARP) % CREW;
 }
 
+// The number of its warp in its crew. `Uniform`: in a way that shows the compiler that it is one number for all of a warp, whose threads then never part; most kernels are faster so.
+template <bool Uniform>
+__device__ inline int crew_warp(int tid) {
+    if (CREW == LANES) return 0;
+    return Uniform && LANES == WARP ? Lanes::broadcast(tid / LANES, 0) : tid / LANES;
+}
+
 // Zero as long as all that it was shown is finite.
 template <class R>
 __device__ inline R traced(R trace, R x) {
@@ -133,20 +140,18 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
         const int row = tid % DEEP * Pack::LENGTH, column = from + tid / DEEP;
         UNROLL for (int r = 0; r < ROUNDS; ++r) {
             const int i = row + r * DEEP * Pack::LENGTH;
-            if (i >= n) continue;
+            if (i + Pack::LENGTH > n) continue;
             const Scalar* source = a.at(i, column);
             Scalar* target = to.at(i, column);
-            const int rest = min(n - i, Pack::LENGTH);
-            if (rest == Pack::LENGTH) {
 #pragma unroll 4
-                for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
-                    copy_async(reinterpret_cast<Pack*>(target), reinterpret_cast<const Pack*>(source));
-            } else {
-#pragma unroll 1
-                for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
-                    for (int s = 0; s < rest; ++s) copy_async(target + s, source + s);
-            }
+            for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
+                copy_async(reinterpret_cast<Pack*>(target), reinterpret_cast<const Pack*>(source));
         }
+        // The rest, a row at a time: a copy by one lane costs as much as by all.
+#pragma unroll 1
+        for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
+#pragma unroll 1
+            for (int j = from + tid; j < end; j += CREW) copy_async(to.at(i, j), a.at(i, j));
     } else {
         const int begin = OWN ? 0 : from, owned = OWN ? n : end, lines = OWN ? end - from : n;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
@@ -163,10 +168,15 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
     commit_copies();
 }
 
-// The part of columns `from` .. `end` that is beyond a matrix of order n.
+// The part of columns `from` .. `end` that is beyond a matrix of order n: row k and column k of the identity, for each k from n on.
 __device__ inline void fill_beyond(Resident a, int from, int end, int n, int order, int tid) {
-    for (int j = from + tid; n < order && j < end; j += CREW)
-        for (int i = j < n ? n : 0; i < order; ++i) *a.at(i, j) = i == j ? one<Scalar>() : zero<Scalar>();
+#pragma unroll 1
+    for (int k = n; k < order; ++k)
+#pragma unroll 1
+        for (int e = tid; e < order; e += CREW) {
+            if (e >= from && e < end) *a.at(k, e) = e == k ? one<Scalar>() : zero<Scalar>();
+            if (e < n && k >= from && k < end) *a.at(e, k) = zero<Scalar>();
+        }
 }
 
 // Writes columns `begin` .. `end` of a matrix, which are on chip, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.

@@ -82,7 +82,7 @@ struct Rows {
         constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0 && (Left::PADDED || EXACT == ORDER);  // no tile has rows beyond the matrix
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
         Real kept[OWN_ROWS][COUNT];
-        const int top = tid / LANES * LANES, lane = tid % LANES;
+        const int top = crew_warp<true>(tid) * LANES, lane = tid % LANES;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
             const bool there = tile.i < order;

@@ -28,7 +28,7 @@ __device__ inline void fetch_window(const Chip& chip, Input in, int window, int 
 // Columns `window` .. `end` take the part of all that is on their left.
 __device__ inline void catch_up(const Chip& chip, Output out, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
-    const int warp = tid / LANES, lane = tid % LANES;
+    const int warp = crew_warp<TENSOR>(tid), lane = tid % LANES;
     const auto panel_at = [&](int k) { return Resident{chip.panels.at(0, k / NB % 2 * NB - k), chip.panels.stride}; };
     const auto fetch = [&](int k) {
         const Resident left = panel_at(k);
