@@ -68,9 +68,9 @@ fn places_and_threads_do_not_change_bits<T: CpuScalar>() {
     }
 }
 
-/// Fewer large matrices than threads, one of them singular: what one thread computes, and several together, whoever comes in time.
+/// Fewer large matrices than threads, one of them singular: what one thread computes, and several together, whoever comes in time. One of c64 is too large for one thread to invert but by blocks.
 fn threads_that_share_a_matrix_change_no_bit<T: CpuScalar>() {
-    for (set, order) in [(InstructionSet::widest(), 301), (InstructionSet::Portable, 203)] {
+    for (set, order) in [(InstructionSet::widest(), 317), (InstructionSet::Portable, 203)] {
         let mut random = matrices::Random::new(5);
         let zero = |b, j| b == 2 && j == order - 9;
         let one = |b, j, x| if zero(b, j) { T::from_f64(0.0, 0.0) } else { x };

@@ -19,8 +19,8 @@ pub(crate) fn columns_aside(order: usize) -> usize {
     (order / 4 / MOST_LANES * MOST_LANES).clamp(COLUMNS, 128)
 }
 
-/// Bytes of a matrix from which on one thread goes block by block, too: fewer of its columns then come from afar. With two threads on an Intel Xeon with 2 MiB of second-level cache a
-/// core, 2026-11-23, inverses of c64 took 0.91 (order 384) and 0.78 (order 512) of the time, of f64 1.02 (order 384, below) and 0.88 (order 512).
+/// A matrix of more bytes goes block by block on one thread, too: fewer of its columns then come from afar. On an Intel Xeon with 2 MiB of second-level cache a core inverses of c64 took 0.88
+/// (order 384) and 0.76 (512) of the time, of f64 0.89 (512): `benches/record/intel-xeon/2026-11-23/cpu-ratio.csv`, and `cpu-ratio-large-inverses.csv` beside it. Where matrices fit, nothing was gained.
 const LARGE: usize = 3 << 19;
 
 /// The columns of a block, where there are threads to share it with, or the matrix is large: whole vectors.
