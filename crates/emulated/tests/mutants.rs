@@ -486,7 +486,21 @@ mutants! {
         plan: "resident:panel=8,tensor=1", shown: Results,
     }
     columns_on_chip_are_further_apart_than_there_is_room_for {
-        file: "resident.cuh", from: "SPREAD = BATCHLA_SPREAD;", to: "SPREAD = true;", plan: "resident:panel=8,tensor=0", shown: Check("out of bounds"),
+        file: "resident.cuh", from: "(packs + more)", to: "(packs + more + 2)", plan: "resident:panel=8,tensor=0", shown: Check("out of bounds"),
+    }
+    a_row_of_the_panel_beyond_the_matrix_is_updated {
+        file: "tile.cuh", from: "below(m) / EIGHT * EIGHT < order", to: "below(m) / EIGHT * EIGHT <= order", order: 40, plan: "resident:panel=8,tensor=1",
+        shown: Results,
+    }
+    a_matrix_that_begins_off_a_pack_is_taken_for_one_that_does_not {
+        file: "resident.cuh", from: "start + (ODD ?", to: "start + (false ?", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
+    }
+    the_other_end_of_an_odd_column_is_copied_alone {
+        file: "resident.cuh", from: "== 0 ? n - 1 : 0;", to: "!= 0 ? n - 1 : 0;", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
+    }
+    odd_columns_are_copied_as_if_they_began_with_a_pack {
+        file: "resident.cuh", from: "return ODD ? u64(x)", to: "return false ? u64(x)", order: 37, plan: "resident:panel=8,tensor=1",
+        shown: Check("undefined behaviour"),
     }
 
     // Addresses.

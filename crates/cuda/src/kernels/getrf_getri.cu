@@ -136,13 +136,13 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     __shared__ Staggered<Shared> all[TEAMS];
     const int n = known(given), order = order_on_chip(n);
     const int tid = crew_thread(), mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
-    const Chip chip(memory, order, mine);
     Shared& shared = all[mine];
 
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {
         const bool live = first + mine < batch;
         const u64 b = live ? first + mine : first;
         const Input in(a, b);
+        const Chip chip(memory, order, mine, in.at(0, 0));
         const Output result(x, b);
         Panels panel(order, tid % LANES);
         bool bad, safe = true;
@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         }
         u32 word = bad ? NOT_FINITE : shared.info();
         if (determinants != nullptr) {
-            const auto diagonal = [&](int team, int k) { return IN_REGISTERS ? all[team].rows()[k][k] : *Chip(memory, order, team).matrix.at(k, k); };
+            const auto diagonal = [&](int team, int k) { return IN_REGISTERS ? all[team].rows()[k][k] : *Chip(memory, order, team, in.at(0, 0)).matrix.at(k, k); };
             const auto pivot = [&](int team, int k) { return IN_REGISTERS ? u32(all[team].pivot(k)) : Chip(memory, order, team).pivots[k]; };
             const int before = mine % (WARP / LANES);  // teams of the warp
             tell_determinants(diagonal, pivot, live ? word : NOT_FINITE, determinants, first + mine - before, batch, n, mine - before, tid);

@@ -12,7 +12,6 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     __shared__ Staggered<Shared> all[TEAMS];
     const int n = known(given), order = order_on_chip(n);
     const int tid = crew_thread(), mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
-    const Chip chip(memory, order, mine);
     Shared& shared = all[mine];
 
     // Teams of one block stay together: those beyond the batch have a matrix of their own.
@@ -20,6 +19,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         const bool live = first + mine < batch;
         const u64 b = live ? first + mine : first;
         const Input in(a, b);
+        const Chip chip(memory, order, mine, in.at(0, 0));
         const Output out(lu, b);
         u32* const exchanges = pivots + b * n;
         u32* const origins = rows == nullptr ? nullptr : rows + b * n;

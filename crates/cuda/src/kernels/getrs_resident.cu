@@ -174,7 +174,7 @@ struct Sweep {
 #else
             Tile<WHOLE ? 4 * WARP : HEIGHT, SHARE> tile(sides, sides, band + part * HEIGHT, 0, SHARE, end, lane);
 #endif
-            const auto there = [&](int i, int) { return i < end; };
+            const auto there = [&](int i, int, bool = true) { return i < end; };
             tile.load(sides, there);
 #pragma unroll 1
             for (int k = from; Forward ? k < band : k >= end; k += Forward ? NB : -NB) {

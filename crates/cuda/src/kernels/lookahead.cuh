@@ -42,7 +42,7 @@ struct Lower {
 __device__ inline Lower lower_of(Resident a, int first) {
     Lower l;
     UNROLL for (int k = 0; k < NB - 1; ++k)
-        UNROLL for (int p = (k + 1) / Pack::LENGTH; p < PACKS; ++p) l.column[k][p] = *a.pack(first + p * Pack::LENGTH, first + k);
+        UNROLL for (int p = (k + 1) / Pack::LENGTH; p < PACKS; ++p) l.column[k][p] = a.read(first + p * Pack::LENGTH, first + k);
     return l;
 }
 __device__ inline void solve_lower(Scalar (&y)[NB], const Lower& l) {
@@ -236,7 +236,7 @@ __device__ inline void store_panel(const Panels& panel, const Chip& chip, Reside
         const int c = e / PACKS, k = e % PACKS * Pack::LENGTH;
         Pack u;
         UNROLL for (int s = 0; s < Pack::LENGTH; ++s) u.value[s] = shared.upper[k + s][c];
-        *a.pack(first - NB + k, first + c) = u;
+        a.write(first - NB + k, first + c, u);
     }
     for (int j = lane; j < NB; j += LANES) chip.pivots[first + j] = first + shared.pivot(j);
     Lanes::sync();

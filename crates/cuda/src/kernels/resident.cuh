@@ -66,22 +66,35 @@ __device__ inline int order_on_chip(int n) { return ORDER > NB || IN_REGISTERS ?
 constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side by side
 __device__ constexpr u32 stagger(u32 bytes, u32 own) { return LANES == WARP ? 0 : (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS; }
 
-// Column-major. Columns are an odd number of packs apart: few lanes meet in a bank, whether they take neighbours in a column or in a row. Where products by
-// matrix instructions prevail, columns are apart as suits these (`SPREAD`): lanes take four neighbours in a column, and the same of one column or three beside it.
-constexpr bool SPREAD = BATCHLA_SPREAD;
+// Whether columns of doubles begin on and off a pack in turn, in memory (an odd order, no gaps or even ones) and so on chip too: then whole packs can be copied.
+constexpr bool ODD = BATCHLA_ODD;
+// Column-major. Columns are an odd number of packs apart, or of elements (`ODD`): few lanes meet in a bank, whether they take neighbours in a column or in a row.
 struct Resident {
     static constexpr bool PADDED = true;  // rows beyond the matrix can be read, up to the last of a class of orders
     Scalar* origin;
     int stride;
 
     static __device__ int stride_of(int order) {
-        return SPREAD ? (order + 3) / 8 * 8 + 4 : ((order + Pack::LENGTH - 1) / Pack::LENGTH | 1) * Pack::LENGTH;
+        const int packs = (order + Pack::LENGTH - 1) / Pack::LENGTH | 1;
+        // Pairs of doubles of two rows and two columns meet in no bank where three or five more than a multiple of eight are apart.
+        const int more = WINDOW == 0 || sizeof(Scalar) < 16 ? 0 : packs % 8 == 7 ? 4 : packs % 8 == 1 ? 2 : 0;
+        return ODD ? order | 1 : (packs + more) * Pack::LENGTH;
     }
     __device__ Scalar* at(int i, int j) const { return origin + i + j * stride; }
     // From a row to the next.
     static __device__ int step() { return 1; }
-    // Rows i, i + 1 ... of a pack.
+    // Rows i, i + 1 ... of a pack: where they lie, but for `ODD`.
     __device__ Pack* pack(int i, int j) const { return reinterpret_cast<Pack*>(at(i, j)); }
+    __device__ Pack read(int i, int j) const {
+        if (!ODD) return *pack(i, j);
+        Pack x;
+        UNROLL for (int s = 0; s < Pack::LENGTH; ++s) x.value[s] = *at(i + s, j);
+        return x;
+    }
+    __device__ void write(int i, int j, const Pack& x) const {
+        if (!ODD) *pack(i, j) = x;
+        UNROLL for (int s = 0; ODD && s < Pack::LENGTH; ++s) *at(i + s, j) = x.value[s];
+    }
 };
 
 typedef unsigned char Place;
@@ -97,7 +110,8 @@ struct Chip {
     Place *place, *past;
     int blocks, done;  // of block columns on chip, and of windows before the last; whole words
 
-    __device__ Chip(unsigned char* memory, int order, int team) {
+    // `first`: where the matrix begins in memory; only how far from a pack matters.
+    __device__ Chip(unsigned char* memory, int order, int team, const Scalar* first = nullptr) {
         const u32 stride = Resident::stride_of(order), columns = WINDOW > 0 ? WINDOW : order, padded = (order + 15) / 16 * 16;
         blocks = words((columns + NB - 1) / NB);
         done = WINDOW > 0 ? words((order - 1) / WINDOW) : 0;
@@ -105,8 +119,9 @@ struct Chip {
         const u32 bytes = elements * u32(sizeof(Scalar)) +
                           padded * (u32(sizeof(Position)) + u32(sizeof(u32)) + blocks + done);
         unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar) > 16 ? LANES * sizeof(Scalar) : 16));
-        matrix = {reinterpret_cast<Scalar*>(part), int(stride)};
-        panels = {matrix.at(0, columns), int(stride)};
+        Scalar* const start = reinterpret_cast<Scalar*>(part);
+        matrix = {start + (ODD ? u64(first) % sizeof(Pack) / sizeof(Scalar) : 0), int(stride)};
+        panels = {start + columns * stride, int(stride)};
         reciprocal = panels.origin;
         origin = reinterpret_cast<Position*>(part + elements * u32(sizeof(Scalar)));
         pivots = reinterpret_cast<u32*>(origin + padded);
@@ -129,10 +144,13 @@ struct alignas(16) Staggered : T {
     unsigned char apart[16 + stagger(sizeof(T) + 16, 16)];
 };
 
-// Begins to copy columns `from` .. `end` of a matrix, by packs where these begin where a pack does, or else by elements, neighbours in memory by neighbouring threads.
+// The pack that an element is part of; without `ODD`, the first.
+__device__ inline u64 pack_around(const void* x) { return ODD ? u64(x) / sizeof(Pack) * sizeof(Pack) : u64(x); }
+
+// Begins to copy columns `from` .. `end` of a matrix, by packs where these begin where a pack does (`ODD`: or half a pack later), or else by elements, neighbours in memory by neighbouring threads.
 __device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_IN;
-    const bool whole = OWN && (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
+    const bool whole = OWN && (ODD ? a.col % 2 == 1 && n % 2 == 1 : (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0);
     if (whole) {
         // Where columns are short, some side by side.
         constexpr int DEEP = ORDER == 0 || ORDER > CREW / 2 * Pack::LENGTH ? CREW : ORDER > CREW / 4 * Pack::LENGTH ? CREW / 2 : CREW / 4;
@@ -141,17 +159,25 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
         UNROLL for (int r = 0; r < ROUNDS; ++r) {
             const int i = row + r * DEEP * Pack::LENGTH;
             if (i + Pack::LENGTH > n) continue;
-            const Scalar* source = a.at(i, column);
-            Scalar* target = to.at(i, column);
+            const Scalar* source = a.at(i, column) + ODD;
+            Scalar* target = to.at(i, column) + ODD;
 #pragma unroll 4
             for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
-                copy_async(reinterpret_cast<Pack*>(target), reinterpret_cast<const Pack*>(source));
+                copy_async(reinterpret_cast<Pack*>(pack_around(target)), reinterpret_cast<const Pack*>(pack_around(source)));
         }
         // The rest, a row at a time: a copy by one lane costs as much as by all.
+        if (ODD) {
 #pragma unroll 1
-        for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
+            for (int j = from + tid; j < end; j += CREW) {
+                const int i = u64(a.at(0, j)) % sizeof(Pack) == 0 ? n - 1 : 0;
+                copy_async(to.at(i, j), a.at(i, j));
+            }
+        } else {
 #pragma unroll 1
-            for (int j = from + tid; j < end; j += CREW) copy_async(to.at(i, j), a.at(i, j));
+            for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
+#pragma unroll 1
+                for (int j = from + tid; j < end; j += CREW) copy_async(to.at(i, j), a.at(i, j));
+        }
     } else {
         const int begin = OWN ? 0 : from, owned = OWN ? n : end, lines = OWN ? end - from : n;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {

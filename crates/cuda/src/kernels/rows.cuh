@@ -88,7 +88,7 @@ struct Rows {
             const bool there = tile.i < order;
             const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : n;
             Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
-            tile.load(from, [&](int i, int j) { return !Upwards && wanted(i, j); });
+            tile.load(from, [&](int i, int j, bool) { return !Upwards && wanted(i, j); });
             if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
             if (r == 0) ready();
             if (STREAMED && there) {
@@ -105,7 +105,7 @@ struct Rows {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
             UNROLL for (int e = 0; e < COUNT; ++e) tile.sum[e / 8][e / 2 % 4][e % 2] = kept[r][e];
-            tile.store([&](int i, int) { return i < (Upwards ? first : order); });
+            tile.store([&](int i, int, bool) { return i < (Upwards ? first : order); });
         }
         Lanes::sync();
     }

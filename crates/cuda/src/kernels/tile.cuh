@@ -19,21 +19,33 @@ struct Tile {
     Real sum[Tiles][Groups][2];
     Resident a;
     Left left;
-    int i, j, end, order, row, column;  // of this lane, the row in each group and the first part in each tile
+    int i, j, end, order, line, column;  // of this lane, which line and column of the instruction's operands
+    int row;                              // its first row, counted from i
 
     // `left`: what the tile of `a` is less a product of, on the left.
     __device__ Tile(Resident a, Left left, int i, int j, int end, int order, int lane)
-        : a(a), left(left), i(i), j(j), end(end), order(order), row(lane / 4), column(lane % 4) {}
+        : a(a), left(left), i(i), j(j), end(end), order(order), line(lane / 4), column(lane % 4), row(row_of(line)) {}
 
-    // `f(x, i, j)`: of the lane's numbers, their parts.
+    // Which of some rows and columns the instruction's n-th is, so that lanes that load or store at once meet in few banks: of doubles, of sixteen rows and eight columns,
+    // of pairs of them, of eight and four. And how far below the first group's rows those of group m are.
+    static __device__ int row_of(int n) {
+        if (PARTS == 2) return n % 2 * 4 + n / 2 % 2 * 2 + n / 4;
+        return ODD ? n % 4 * 4 + n / 4 : n % 2 + n / 2 % 2 * 8 + n / 4 * 2;
+    }
+    static __device__ int column_of(int n) { return PARTS == 2 ? n / 2 : n % 2 * 4 + n / 2 % 2 * 2 + n / 4; }
+    static __device__ constexpr int below(int m) { return PARTS == 2 ? 8 * m : m / 2 * 16 + m % 2 * (ODD ? 2 : 4); }
+
+    // `f(x, i, j, there)`: of the lane's numbers, their parts; `there`: the panels that (i, j) is in are before `order` and `end`, one question for eight rows and a step
+    // of columns.
     template <class F>
     __device__ void for_each(F f) {
+        constexpr int EIGHT = NB % 8 == 0 ? 8 : 1;
         UNROLL for (int n = 0; n < Tiles; ++n)
-            UNROLL for (int m = 0; m < Groups; ++m)
-                UNROLL for (int e = 0; e < 2; e += PARTS) f(sum[n][m] + e, i + 8 * m + row, j + n * STEP + column_of(2 * column + e));
+            UNROLL for (int m = 0; m < Groups; ++m) {
+                const bool there = i + row / EIGHT * EIGHT + below(m) / EIGHT * EIGHT < order && j + n * STEP < end;
+                UNROLL for (int e = 0; e < 2; e += PARTS) f(sum[n][m] + e, i + row + below(m), j + n * STEP + column_of(2 * column + e), there);
+            }
     }
-    // Which column of a step the instruction's n-th is, so that lanes that load or store at once meet in few banks.
-    static __device__ int column_of(int n) { return SPREAD && PARTS == 1 ? n ^ n / 4 : n / PARTS; }
     template <class M>
     static __device__ Real* at(const M& a, int i, int j, int part) {
         return reinterpret_cast<Real*>(a.at(i, j)) + part;
@@ -44,21 +56,21 @@ struct Tile {
         return reinterpret_cast<Real*>(a.at(i, j) + below * a.step()) + part;
     }
 
-    // Elements (i, j) of `from` for which `there(i, j)` holds; others are zero.
+    // Elements (i, j) of `from` for which `wanted(i, j, there)` holds; others are zero.
     template <class M, class F>
-    __device__ void load(const M& from, F there) {
-        for_each([&](Real* x, int i, int j) {
-            const Scalar value = there(i, j) ? *from.at(i, j) : zero<Scalar>();
+    __device__ void load(const M& from, F wanted) {
+        for_each([&](Real* x, int i, int j, bool there) {
+            const Scalar value = wanted(i, j, there) ? *from.at(i, j) : zero<Scalar>();
             UNROLL for (int part = 0; part < PARTS; ++part) x[part] = parts(&value)[part];
         });
     }
-    // Elements (i, j) for which `wanted(i, j)` holds.
+    // Elements (i, j) for which `wanted(i, j, there)` holds.
     template <class F>
     __device__ void store(F wanted) {
-        for_each([&](const Real* x, int i, int j) {
+        for_each([&](const Real* x, int i, int j, bool there) {
             Scalar value;
             UNROLL for (int part = 0; part < PARTS; ++part) parts(&value)[part] = x[part];
-            if (wanted(i, j)) *a.at(i, j) = value;
+            if (wanted(i, j, there)) *a.at(i, j) = value;
         });
     }
     __device__ void multiply(const Real (&left)[Groups][2], const Real (&right)[Tiles][2]) {
@@ -77,17 +89,17 @@ struct Tile {
     __device__ void load_left(Real (&x)[Groups][2], int k, int s, int limit) const {
         const int l = own<Upwards>(k, s), rest = order - 1 - i - row;  // rows beyond the matrix take its last
         UNROLL for (int m = 0; m < Groups; ++m) {
-            const int mine = i + row + 8 * m;
+            const int mine = i + row + below(m);
             const bool none = (Masked && l < mine) || (Ragged && l >= limit);
-            x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? 8 * m : min(8 * m, rest), l, column % PARTS);
+            x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? below(m) : min(below(m), rest), l, column % PARTS);
         }
     }
     // Half `s` of rows k .. k + STEP of B, negated.
     template <bool Upwards, bool Ragged>
     __device__ void load_right(Real (&x)[Tiles][2], int k, int s, int limit) const {
-        const int part = column % PARTS, to = row % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
+        const int part = column % PARTS, to = line % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
         UNROLL for (int n = 0; n < Tiles; ++n) {
-            const Real b = *at(a, there, min(j + n * STEP + column_of(row), end - 1), part ^ to);
+            const Real b = *at(a, there, min(j + n * STEP + column_of(line), end - 1), part ^ to);
             x[n][s] = Ragged && l >= limit ? -Real(0) : PARTS == 1 ? -b : signed_by(b, part == 0 || to == 1);
         }
     }
@@ -156,18 +168,30 @@ struct Tile {
     static constexpr bool RAGGED = EXACT == 0 || EXACT % STEP != 0;
 };
 
-// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`, its columns taken upwards or downwards. About `Wide`
-// columns at a time.
+// Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`, its columns taken upwards or downwards. Whole panels;
+// about `Wide` columns at a time. U stays in registers where it is small.
 template <int Wide, bool Upwards = true>
 __device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
-    constexpr int TILES = Wide / STEP < 4 ? Wide / STEP : 4;
-    for (int j = begin; j < end; j += TILES * STEP)
-        for (int i = top; i < order; i += 32) {
-            Tile<4, TILES> tile(a, left, i, j, end, order, lane);
-            tile.load(tile.a, [&](int row, int column) { return row < order && column < end; });
-            tile.template subtract<Upwards, false>(k, k + NB);
-            tile.store([&](int row, int column) { return row < order && column < end; });
+    constexpr int GROUPS = WINDOW > 0 ? 4 : 2, TILES = Wide / STEP < 2 ? Wide / STEP : 2, STEPS = NB / STEP;
+    constexpr bool KEEPS = STEPS <= 2;
+    for (int j = begin; j < end; j += TILES * STEP) {
+        Tile<GROUPS, TILES> tile(a, left, top, j, end, order, lane);
+        Real right[KEEPS ? STEPS : 1][TILES][2];
+        const auto step = [&](int s) { return k + (Upwards ? s : STEPS - 1 - s) * STEP; };
+        UNROLL for (int s = 0; KEEPS && s < STEPS; ++s)
+            UNROLL for (int half = 0; half < 2; ++half) tile.template load_right<Upwards, false>(right[s], step(s), half, end);
+#pragma unroll(4 / GROUPS)
+        for (; tile.i < order; tile.i += 8 * GROUPS) {
+            tile.load(a, [](int, int, bool there) { return there; });
+            if (!KEEPS) tile.template subtract<Upwards, false>(k, k + NB);
+            UNROLL for (int s = 0; KEEPS && s < STEPS; ++s) {
+                Real own_rows[GROUPS][2];
+                UNROLL for (int half = 0; half < 2; ++half) tile.template load_left<Upwards, false, false, false>(own_rows, step(s), half, end);
+                tile.multiply(own_rows, right[s]);
+            }
+            tile.store([](int, int, bool there) { return there; });
         }
+    }
 }
 
 #else
@@ -221,30 +245,38 @@ struct Tile {
     __device__ int row_of(int r) const { return row + r * DEEP * Pack::LENGTH; }
 };
 
-// About `Wide` columns at a time, of each lane a pack of rows of four.
+// About `Wide` columns at a time, of each lane a pack of rows of four. Whole panels.
 template <int Wide, bool Upwards = true>
 __device__ inline void update_columns(Resident a, Resident left, int top, int k, int begin, int end, int order, int lane) {
     constexpr int WIDE = 4, DEEP = LANES < 8 ? LANES : LANES * WIDE / Wide > LANES / 4 ? LANES * WIDE / Wide : 8;
+    // Fours of columns are all there; rows of U stay in registers where that was measured to be faster.
+    constexpr bool EVEN = NB % WIDE == 0 && Wide % WIDE == 0, KEEPS = NB <= 8 && (WINDOW > 0 || Number<Scalar>::COMPLEX);
     const int rows = lane % DEEP * Pack::LENGTH, columns = lane / DEEP * WIDE;
-    for (int j = begin + columns; j < end; j += LANES / DEEP * WIDE)
+    for (int j = begin + columns; j < end; j += LANES / DEEP * WIDE) {
+        Pack u[KEEPS ? PACKS : 1][WIDE];
+        const auto load_upper = [&](Pack (&u)[WIDE], int p) {
+            UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k + p * Pack::LENGTH, EVEN ? j + c : min(j + c, end - 1));
+        };
+        UNROLL for (int p = 0; KEEPS && p < PACKS; ++p) load_upper(u[p], p);
         for (int i = top + rows; i < order; i += DEEP * Pack::LENGTH) {
             Pack sum[WIDE] = {};
             UNROLL for (int c = 0; c < WIDE; ++c)
-                if (j + c < end) sum[c] = *a.pack(i, j + c);
+                if (EVEN || j + c < end) sum[c] = *a.pack(i, j + c);
             UNROLL for (int q = 0; q < PACKS; ++q) {
                 const int p = Upwards ? q : PACKS - 1 - q;
-                Pack u[WIDE];
-                UNROLL for (int c = 0; c < WIDE; ++c) u[c] = *a.pack(k + p * Pack::LENGTH, min(j + c, end - 1));
+                if (!KEEPS) load_upper(u[0], p);
                 UNROLL for (int t = 0; t < Pack::LENGTH; ++t) {
                     const int s = Upwards ? t : Pack::LENGTH - 1 - t;
                     const Pack l = *left.pack(i, k + p * Pack::LENGTH + s);
                     UNROLL for (int c = 0; c < WIDE; ++c)
-                        UNROLL for (int r = 0; r < Pack::LENGTH; ++r) sum[c].value[r] = subtract_product(sum[c].value[r], l.value[r], u[c].value[s]);
+                        UNROLL for (int r = 0; r < Pack::LENGTH; ++r)
+                            sum[c].value[r] = subtract_product(sum[c].value[r], l.value[r], u[KEEPS ? p : 0][c].value[s]);
                 }
             }
             UNROLL for (int c = 0; c < WIDE; ++c)
-                if (j + c < end) *a.pack(i, j + c) = sum[c];
+                if (EVEN || j + c < end) *a.pack(i, j + c) = sum[c];
         }
+    }
 }
 
 #endif

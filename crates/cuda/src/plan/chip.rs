@@ -22,7 +22,7 @@ impl ResidentPlan {
             0 => (order, 0, 0),
             window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
         };
-        let stride = column_stride(scalar, order, self.spread);
+        let stride = column_stride(scalar, order, self.window > 0);
         let inverts = usize::from(self.inverts);
         let one = stride * (columns + beside) * bytes
             + order.next_multiple_of(16)
@@ -57,10 +57,16 @@ impl ResidentPlan {
     }
 }
 
-/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `spread`: as suits products by matrix instructions.
-pub(super) fn column_stride(scalar: ScalarKind, order: usize, spread: bool) -> usize {
+/// Elements from a column on chip to the next: `Resident::stride_of` of `resident.cuh`. `window`: not all columns of a matrix are on chip.
+pub(super) fn column_stride(scalar: ScalarKind, order: usize, window: bool) -> usize {
     let pack = 16 / scalar_bytes(scalar);
-    if spread { (order + 3) / 8 * 8 + 4 } else { (order.div_ceil(pack) | 1) * pack }
+    let packs = order.div_ceil(pack) | 1;
+    let more = match packs % 8 {
+        7 if window && pack == 1 => 4,
+        1 if window && pack == 1 => 2,
+        _ => 0,
+    };
+    (packs + more) * pack
 }
 
 /// Columns that a step of matrix instructions multiplies; none where there are no such instructions for the type.

@@ -208,7 +208,7 @@ impl GetriPlan {
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize, lines: usize) -> usize {
         if self.resident {
             // `InverseChip` of `getri_resident.cu`.
-            let column = (column_stride(scalar, order.next_multiple_of(8), self.tensor) + 1) * scalar_bytes(scalar);
+            let column = (column_stride(scalar, order.next_multiple_of(8), true) + 1) * scalar_bytes(scalar);
             return self.block * (column + self.line_bytes(scalar)) + order * 8;
         }
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)

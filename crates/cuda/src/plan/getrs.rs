@@ -47,8 +47,7 @@ impl GetrsPlan {
         }
         let share = request.number_or("solve-share", SHARE..=WARP, own.share)?;
         let band = request.number_or("solve-band", 0..=256, own.band)?;
-        let fits =
-            |columns| bytes((panel, columns, band), scalar, order, true) <= limits.shared_bytes_per_block as usize;
+        let fits = |columns| bytes((panel, columns, band), scalar, order) <= limits.shared_bytes_per_block as usize;
         let step = panel.max(share);
         let asked = request.number("solve-columns", SHARE..=128)?;
         let fewer = (1..=own.columns.div_ceil(step)).rev().map(|shares| shares * step);
@@ -58,7 +57,7 @@ impl GetrsPlan {
         if !fits(columns) {
             return Err(format!(
                 "{columns} right-hand sides of order {order} and panels of {panel} columns take {} bytes of shared memory, {} has {} a block",
-                bytes((panel, columns, band), scalar, order, true),
+                bytes((panel, columns, band), scalar, order),
                 limits.name,
                 limits.shared_bytes_per_block
             ));
@@ -89,7 +88,7 @@ impl GetrsPlan {
         let can = tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1 && can;
         let threads = warps * WARP;
-        let shared_bytes = bytes((panel, columns, band), scalar, order, tensor);
+        let shared_bytes = bytes((panel, columns, band), scalar, order);
         let by_shared = limits.blocks_by_shared_bytes(shared_bytes);
         let fit = resident_blocks(threads, REGISTERS, limits).min(by_shared).max(1);
         let blocks = request.number_or("solve-blocks", 1..=32, fit)?;
@@ -140,9 +139,9 @@ impl GetrsPlan {
 }
 
 /// `SystemsChip` of `getrs_resident.cu`.
-fn bytes((panel, columns, band): (usize, usize, usize), scalar: ScalarKind, order: usize, tensor: bool) -> usize {
+fn bytes((panel, columns, band): (usize, usize, usize), scalar: ScalarKind, order: usize) -> usize {
     let order = order_on_chip(order, panel);
-    let stride = |rows| column_stride(scalar, rows, tensor);
+    let stride = |rows| column_stride(scalar, rows, true);
     let panels = stride(if band == 0 { order } else { band }) * 2 * panel;
     (stride(order) * columns + panels + order) * scalar_bytes(scalar)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batchla_core::{Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
+use batchla_core::{BatchLayout, Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
 use super::resident_table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, by_tuner, last, row, tuned};
@@ -29,8 +29,6 @@ pub struct ResidentPlan {
     pub blocks: usize,
     /// Whether products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
-    /// Whether columns on chip are as far apart as suits these.
-    pub spread: bool,
     /// Whether the kernel is compiled for this order alone or, where there are more panels than one, for orders of so many.
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
@@ -156,7 +154,6 @@ impl ResidentPlan {
             teams,
             blocks: 1,
             tensor,
-            spread: false,
             exact,
             inverts,
             solves: None,
@@ -173,8 +170,7 @@ impl ResidentPlan {
         let fits =
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
         let least_teams = (WARP / crew).max(1);
-        let by_windows =
-            |window| Self { teams: least_teams, panel: usual, window, spread: tensor && window > 0, ..plan.clone() };
+        let by_windows = |window| Self { teams: least_teams, panel: usual, window, ..plan.clone() };
         // The table's window or, on a smaller chip, the largest that there is room for.
         let whole = if own.window < order { own.window } else { 0 };
         let narrower = (1..=4)
@@ -196,7 +192,6 @@ impl ResidentPlan {
                 plan.window
             ));
         }
-        plan.spread = tensor && plan.window > 0;
         if plan.window > 0 {
             plan.teams = 1;
         }
@@ -218,12 +213,6 @@ impl ResidentPlan {
                 plan.dynamic_bytes(scalar, order),
                 plan.fixed_bytes(scalar)
             ));
-        }
-        // Whole complex matrices are spread where that costs no block.
-        let spread = Self { spread: tensor, ..plan.clone() };
-        let blocks = |plan: &Self| limits.blocks_by_shared_bytes(plan.shared_bytes(scalar, order));
-        if scalar == ScalarKind::C64 && fits(&spread) && blocks(&spread) == blocks(&plan) {
-            plan = spread;
         }
         // Right-hand sides take some beside; how many are best was not measured.
         let beside = if plan.solves.is_some() { 40 } else { 0 };
@@ -251,6 +240,13 @@ impl ResidentPlan {
     /// Threads that work on one matrix.
     pub fn crew(&self) -> usize {
         self.threads + self.helpers * WARP
+    }
+
+    /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too.
+    pub(crate) fn odd(&self, scalar: ScalarKind, layout: &BatchLayout) -> bool {
+        let strides = layout.strides();
+        let odd = strides.row == 1 && layout.rows() % 2 == 1 && strides.col % 2 == 1;
+        odd && self.tensor && self.window == 0 && scalar == ScalarKind::F64
     }
 
     /// What a kernel compiled for the order knows of it: all, or how many panels there are.

@@ -16,7 +16,8 @@ impl CudaPlan {
         let to_caller = operation == Operation::Factorize || self.inverts_on_chip();
         let unit = (unit_rows(problem.a()), !to_caller || unit_rows(problem.out()));
         if let Some(resident) = &self.resident {
-            all.push(resident_specification(resident, self.scalar(), self.order(), unit));
+            let odd = resident.odd(self.scalar(), problem.a());
+            all.push(resident_specification(resident, self.scalar(), self.order(), unit, odd));
         }
         if let Some(getrf) = &self.getrf {
             match &getrf.steps {
@@ -87,6 +88,7 @@ fn resident_specification(
     scalar: ScalarKind,
     order: usize,
     (unit_in, unit_out): (bool, bool),
+    odd: bool,
 ) -> Specification {
     let (source, entry) = match plan.entry() {
         "getrf_getri" if plan.by_thread() => (kernels::GETRF_GETRI_THREAD, "getrf_getri"),
@@ -106,7 +108,7 @@ fn resident_specification(
         .define("BATCHLA_TEAMS", plan.teams)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
-        .define("BATCHLA_SPREAD", u8::from(plan.spread))
+        .define("BATCHLA_ODD", u8::from(odd))
         .define("BATCHLA_ORDER", if plan.exact { plan.order_class(order) } else { 0 })
         .define("BATCHLA_EXACT", 0)
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
@@ -169,7 +171,7 @@ fn getri_resident_specification(
         .define("BATCHLA_TEAMS", 1)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
-        .define("BATCHLA_SPREAD", u8::from(plan.tensor))
+        .define("BATCHLA_ODD", 0)
         .define("BATCHLA_ORDER", plan.class)
         .define("BATCHLA_EXACT", if plan.exact { order } else { 0 })
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
@@ -192,7 +194,7 @@ fn getrs_specification(plan: &GetrsPlan, scalar: ScalarKind) -> Specification {
         .define("BATCHLA_TEAMS", 1)
         .define("BATCHLA_BLOCKS", plan.blocks)
         .define("BATCHLA_TENSOR", u8::from(plan.tensor))
-        .define("BATCHLA_SPREAD", u8::from(plan.tensor))
+        .define("BATCHLA_ODD", 0)
         .define("BATCHLA_ORDER", 0)
         .define("BATCHLA_EXACT", 0)
         .define("BATCHLA_UNIT_ROWS_IN", 0)

@@ -1,5 +1,6 @@
 use batchla_core::{BatchLayout, ErrorKind, Transpose};
 
+use super::chip::column_stride;
 use super::*;
 
 const SCALARS: [ScalarKind; 4] = [ScalarKind::F32, ScalarKind::F64, ScalarKind::C32, ScalarKind::C64];
@@ -269,17 +270,35 @@ fn bands_that_warps_do_not_share_evenly_are_refused() {
 }
 
 #[test]
-fn columns_lie_as_matrix_instructions_read_them_where_that_costs_no_block() {
-    let spread = |scalar, order, architecture: &str| {
+fn columns_on_chip_meet_in_few_banks() {
+    for scalar in SCALARS {
+        let bytes = scalar_bytes(scalar);
+        for order in 2..=256 {
+            for window in [false, true] {
+                let stride = column_stride(scalar, order, window);
+                assert!(stride >= order && stride * bytes % 32 == 16, "{scalar} {order}: {stride}");
+                assert!(!window || bytes < 16 || [3, 5].contains(&(stride % 8)), "{scalar} {order}: {stride}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_whole_matrices_of_doubles_of_odd_length_have_a_kernel_of_their_own() {
+    let odd = |scalar, order, architecture: &str| {
         let problem = problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 1);
-        choose(&problem, Some("resident"), architecture).unwrap().resident.unwrap().spread
+        let plan = choose(&problem, Some("resident"), architecture).unwrap();
+        let text = plan.specifications(&problem)[0].configuration();
+        assert!(text.contains("BATCHLA_ODD"), "{text}");
+        text.contains("#define BATCHLA_ODD 1")
     };
-    assert!(spread(ScalarKind::C64, 48, "sm_90") && spread(ScalarKind::C64, 96, "sm_90"));
-    // Four blocks fit, three with columns so far apart.
-    assert!(!spread(ScalarKind::C64, 56, "sm_90"));
-    assert!(!spread(ScalarKind::F64, 48, "sm_90") && spread(ScalarKind::F64, 96, "sm_90"));
-    // Without such instructions nothing is gained by it.
-    assert!(!spread(ScalarKind::C64, 48, "sm_70") && !spread(ScalarKind::F32, 160, "sm_90"));
+    assert!(odd(ScalarKind::F64, 63, "sm_90") && odd(ScalarKind::F64, 63, "sm_80"));
+    assert!(!odd(ScalarKind::F64, 64, "sm_90"));
+    // A window's rows come one by one.
+    assert!(!odd(ScalarKind::F64, 127, "sm_90"));
+    assert!(
+        !odd(ScalarKind::C64, 63, "sm_90") && !odd(ScalarKind::F32, 63, "sm_90") && !odd(ScalarKind::F64, 63, "sm_70")
+    );
 }
 
 #[test]
