@@ -119,7 +119,7 @@ impl Engine {
     /// Hands matrices over; gives those that are not finite, bit by bit.
     pub(crate) fn unpack<T: CpuScalar>(&self, from: &[T], to: &mut [Option<MatrixMut<'_, T>>]) -> u32 {
         match (self.kind, to) {
-            (Kind::Interleaved, to) => T::unpack(self.set, Unpack { from, to }),
+            (Kind::Interleaved, to) => T::unpack(self.set, Unpack { from, to, exchanges: None }),
             (Kind::Blocked, [Some(to), ..]) => {
                 u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to }) != 0)
             }
@@ -144,11 +144,24 @@ impl Engine {
         }
     }
 
-    /// Inverts from factors, in their place.
-    pub(crate) fn getri<T: CpuScalar>(&self, a: &mut [T], aside: &mut [T], exchanges: &[u32], team: &Team) {
+    /// Inverts from factors, in their place, and hands the inverses over; gives those that are not finite, bit by bit.
+    pub(crate) fn getri<T: CpuScalar>(
+        &self,
+        (a, aside): (&mut [T], &mut [T]),
+        exchanges: &[u32],
+        team: &Team,
+        to: &mut [Option<MatrixMut<'_, T>>],
+    ) -> u32 {
         match self.kind {
-            Kind::Interleaved => T::getri(self.set, Getri { a, aside, order: self.order, exchanges }),
-            Kind::Blocked => blocked::getri(self.set, team, (a, aside), self.ld, exchanges),
+            Kind::Interleaved => {
+                let exchange = !interleaved::columns_move(self.order, to);
+                T::getri(self.set, Getri { a, aside, order: self.order, exchanges, exchange });
+                T::unpack(self.set, Unpack { from: a, to, exchanges: (!exchange).then_some(exchanges) })
+            }
+            Kind::Blocked => {
+                blocked::getri(self.set, team, (&mut *a, aside), self.ld, exchanges);
+                self.unpack(a, to)
+            }
         }
     }
 

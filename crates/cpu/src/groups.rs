@@ -220,10 +220,9 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
     /// Inverts, and writes inverses and reports.
     pub(crate) fn invert(self, aside: Aside<'_, T>, mut to: Together<'_, T>) {
         self.report(&mut to);
-        let engine = self.engine;
-        engine.getri(self.a, aside.columns, self.exchanges, self.team);
         let mut outcomes = self.outcomes;
-        let spoiled = engine.unpack(self.a, &mut to.matrices[..to.count]);
+        let matrices = &mut to.matrices[..to.count];
+        let spoiled = self.engine.getri((self.a, aside.columns), self.exchanges, self.team, matrices);
         spoil(&mut outcomes, spoiled, Outcome::is_regular);
         conclude(&outcomes, &mut to);
         for (lane, condition) in to.conditions.iter_mut().flat_map(|all| all.iter_mut()).enumerate() {

@@ -20,7 +20,8 @@ pub(crate) fn columns_aside(order: usize) -> usize {
 }
 
 /// A matrix of more bytes goes block by block on one thread, too: fewer of its columns then come from afar. On an Intel Xeon with 2 MiB of second-level cache a core inverses of c64 took 0.88
-/// (order 384) and 0.76 (512) of the time, of f64 0.89 (512): `benches/record/intel-xeon/2026-11-23/cpu-ratio.csv`, and `cpu-ratio-large-inverses.csv` beside it. Where matrices fit, nothing was gained.
+/// (order 384) and 0.76 (512) of the time, of f64 0.89 (512): `benches/record/intel-xeon/2026-11-23/cpu-ratio.csv`, and `cpu-ratio-large-inverses.csv` beside it. Where matrices fit, nothing was gained; the bound itself was not sought on
+/// other processors (an EPYC of 1 MiB is ahead of faer with it: `benches/record/amd-epyc-family-25/2026-11-23/cpu-ratio-large.csv`).
 const LARGE: usize = 3 << 19;
 
 /// The columns of a block, where there are threads to share it with, or the matrix is large: whole vectors.

@@ -17,6 +17,8 @@ pub struct Getri<'a, T> {
     pub(crate) aside: &'a mut [T],
     pub(crate) order: usize,
     pub(crate) exchanges: &'a [u32],
+    /// Whether columns come to their places here, and not as the matrices are handed over.
+    pub(crate) exchange: bool,
 }
 
 impl<T: Scalar> Work<T> for Getri<'_, T> {
@@ -24,14 +26,14 @@ impl<T: Scalar> Work<T> for Getri<'_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) {
-        let Self { a, aside, order: n, exchanges } = self;
-        invert(L::from_numbers_mut(a), L::from_numbers_mut(aside), n, exchanges);
+        let Self { a, aside, order: n, exchanges, exchange } = self;
+        invert(L::from_numbers_mut(a), L::from_numbers_mut(aside), n, exchanges, exchange);
     }
 }
 
-/// Inverts the factored matrices of a group.
+/// Inverts the factored matrices of a group; without `exchange`, which the smallest do not look at, columns of each lane are in the order of the rows of `U`.
 #[inline(always)]
-pub(super) fn invert<L: Lanes>(a: &mut [L], aside: &mut [L], n: usize, exchanges: &[u32]) {
+pub(super) fn invert<L: Lanes>(a: &mut [L], aside: &mut [L], n: usize, exchanges: &[u32], exchange: bool) {
     match n {
         2 => return tiny::invert::<L, 2>(a, exchanges),
         3 => return tiny::invert::<L, 3>(a, exchanges),
@@ -52,7 +54,7 @@ pub(super) fn invert<L: Lanes>(a: &mut [L], aside: &mut [L], n: usize, exchanges
     for j in (0..whole).step_by(COLUMNS).rev() {
         solve_lower::<L, COLUMNS>(a, aside, (n, ld), j);
     }
-    for k in (0..n).rev() {
+    for k in (0..if exchange { n } else { 0 }).rev() {
         if n - k <= 2 * L::COUNT {
             let index = index_of::<L>(exchanges, n, k);
             for_columns!(0..n, |i, R| choose_column::<L, R>(a, (n, ld), k, i, index));

@@ -3,6 +3,7 @@
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
 use super::leading_dimension;
+use super::stretch::LARGEST;
 use crate::routines::{Spoiled, Sums};
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
@@ -19,11 +20,11 @@ struct Runs {
 }
 
 impl Runs {
-    /// Columns or rows, if they are neighbours.
-    fn of<T: Scalar>(a: &MatrixRef<'_, T>) -> Option<Self> {
+    /// Columns or rows, if they are neighbours; columns one by one where they are to be `apart`.
+    fn of<T: Scalar>(a: &MatrixRef<'_, T>, apart: bool) -> Option<Self> {
         let (rows, cols, ld) = (a.rows(), a.cols(), leading_dimension(a.rows()));
         if a.row_stride() == 1 || rows < 2 {
-            let dense = a.col_stride() == rows && ld == rows || cols < 2;
+            let dense = !apart && (a.col_stride() == rows && ld == rows || cols < 2);
             Some(if dense {
                 Self { count: 1, len: rows * cols, stride: 0, step: 1, next: 0 }
             } else {
@@ -76,7 +77,7 @@ impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
         let Self { from, to } = self;
         let to = L::from_numbers_mut(to);
         let Some(first) = from.first() else { return };
-        if let Some(runs) = Runs::of(first) {
+        if let Some(runs) = Runs::of(first, false) {
             let starts = starts_of(from);
             for run in 0..runs.count {
                 pack_run::<L>(&starts, &runs, run, L::as_vectors_mut(to));
@@ -191,7 +192,43 @@ pub struct Unpack<'a, 'b, T: Scalar> {
     pub(crate) from: &'b [T],
     /// No more than there are lanes; all of one shape.
     pub(crate) to: &'b mut [Option<MatrixMut<'a, T>>],
+    /// Exchanges of rows, one lane after another: columns of an inverse go where these want them. Where they [can](columns_move).
+    pub(crate) exchanges: Option<&'b [u32]>,
 }
+
+/// The most columns that are handed over in another order.
+const MOST_COLUMNS: usize = 128;
+
+/// Whether columns of an inverse come to their places as it is handed over: where stretches of memory are theirs. The smallest exchange them in registers.
+pub(crate) fn columns_move<T: Scalar>(order: usize, to: &[Option<MatrixMut<'_, T>>]) -> bool {
+    let columns = matches!(to.first(), Some(Some(to)) if to.row_stride() == 1);
+    columns && (LARGEST + 1..=MOST_COLUMNS).contains(&order)
+}
+
+/// Where each column of a lane goes.
+type Columns = [[u8; MOST_COLUMNS]; MOST_LANES];
+
+/// Column `k` of `U⁻¹ L⁻¹` belongs where the row was that the exchanges bring to row `k`.
+#[inline(always)]
+fn columns_after(exchanges: &[u32], order: usize) -> Columns {
+    let mut columns = [IN_ORDER; MOST_LANES];
+    for (columns, exchanges) in columns.iter_mut().zip(exchanges.chunks_exact(order)) {
+        for (k, &p) in exchanges.iter().enumerate() {
+            columns[..order].swap(k, p as usize);
+        }
+    }
+    columns
+}
+
+const IN_ORDER: [u8; MOST_COLUMNS] = {
+    let mut columns = [0; MOST_COLUMNS];
+    let mut j = 0;
+    while j < MOST_COLUMNS {
+        columns[j] = j as u8;
+        j += 1;
+    }
+    columns
+};
 
 impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
     /// The lanes that are not finite, bit by bit.
@@ -199,19 +236,25 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> u32 {
-        let Self { from: numbers, to } = self;
+        let Self { from: numbers, to, exchanges } = self;
         let from = L::from_numbers(numbers);
         let Some(Some(first)) = to.first() else { return 0 };
-        if let Some(runs) = Runs::of(&first.share()) {
+        let columns = exchanges.map(|exchanges| columns_after(exchanges, first.rows()));
+        if let Some(runs) = Runs::of(&first.share(), columns.is_some()) {
             let mut sums = Sums::<L>::default();
-            let mut starts = [std::ptr::null_mut(); MOST_LANES];
+            let mut starts: Starts<*mut <L::Vector as Vector>::Real> = [std::ptr::null_mut(); MOST_LANES];
             let mut count = 0;
             for (start, to) in starts.iter_mut().zip(to.iter_mut().flatten()) {
                 *start = to.as_mut_ptr().cast();
                 count += 1;
             }
             for run in 0..runs.count {
-                unpack_run::<L>(L::as_vectors(from), &runs, run, &starts[..count], &mut sums);
+                let mut own = starts;
+                for (lane, start) in own[..count].iter_mut().enumerate() {
+                    let place = columns.as_ref().map_or(run, |columns| columns[lane][run].into());
+                    *start = start.wrapping_add(place * runs.stride * L::PARTS);
+                }
+                unpack_run::<L>(L::as_vectors(from), &runs, run, &own[..count], &mut sums);
             }
             sums.spoiled()
         } else {
@@ -227,6 +270,7 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
     }
 }
 
+/// Run `run`; `starts`: of each lane.
 #[inline(always)]
 fn unpack_run<L: Lanes>(
     from: &[L::Vector],
@@ -235,11 +279,11 @@ fn unpack_run<L: Lanes>(
     starts: &[*mut <L::Vector as Vector>::Real],
     sums: &mut Sums<L>,
 ) {
-    let (len, place) = (runs.len * L::PARTS, run * runs.stride * L::PARTS);
+    let len = runs.len * L::PARTS;
     let whole = len / L::COUNT * L::COUNT;
     // SAFETY: the numbers from `start` on of a lane's run, as many as it has: neighbours in memory, and the borrower's alone.
     let to = |lane: usize, start: usize, count: usize| unsafe {
-        std::slice::from_raw_parts_mut(starts[lane].wrapping_add(place + start), count)
+        std::slice::from_raw_parts_mut(starts[lane].wrapping_add(start), count)
     };
     for start in (0..whole).step_by(L::COUNT) {
         let block = get_block::<L>(runs, run, start, from);

@@ -9,7 +9,7 @@ use crate::routines::finite;
 use crate::simd::{Lanes, Vector, Work};
 
 /// The largest order that is worth it: beyond, a group's own work hides the steps in between.
-const LARGEST: usize = 8;
+pub(super) const LARGEST: usize = 8;
 
 /// Factors or inverts small matrices as [`Getrf`](super::Getrf) and [`Getri`](super::Getri) do.
 pub struct Stretch<'a, T> {
@@ -60,7 +60,7 @@ fn run<L: Lanes>(stretch: Stretch<'_, L::Number>, n: usize) -> usize {
         factor(a, n, exchanges, &mut zero_pivots);
         let mut regular = L::Vector::all(zero_pivots.equals(L::count(n))) && finite(a);
         if inverse && regular {
-            invert(a, aside, n, exchanges);
+            invert(a, aside, n, exchanges, true);
             regular = finite(a);
         }
         if !regular {
