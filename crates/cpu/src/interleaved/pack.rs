@@ -3,6 +3,7 @@
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
 use super::leading_dimension;
+use super::rearranged::{IN_PLACE, MOST_PLACES, Places, exchange};
 use super::stretch::LARGEST;
 use crate::routines::{Spoiled, Sums};
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
@@ -196,39 +197,21 @@ pub struct Unpack<'a, 'b, T: Scalar> {
     pub(crate) exchanges: Option<&'b [u32]>,
 }
 
-/// The most columns that are handed over in another order.
-const MOST_COLUMNS: usize = 128;
-
 /// Whether columns of an inverse come to their places as it is handed over: where stretches of memory are theirs. The smallest exchange them in registers.
 pub(crate) fn columns_move<T: Scalar>(order: usize, to: &[Option<MatrixMut<'_, T>>]) -> bool {
     let columns = matches!(to.first(), Some(Some(to)) if to.row_stride() == 1);
-    columns && (LARGEST + 1..=MOST_COLUMNS).contains(&order)
+    columns && (LARGEST + 1..=MOST_PLACES).contains(&order)
 }
 
-/// Where each column of a lane goes.
-type Columns = [[u8; MOST_COLUMNS]; MOST_LANES];
-
-/// Column `k` of `U⁻¹ L⁻¹` belongs where the row was that the exchanges bring to row `k`.
+/// Where each column of a lane goes: column `k` of `U⁻¹ L⁻¹` belongs where the row was that the exchanges bring to row `k`.
 #[inline(always)]
-fn columns_after(exchanges: &[u32], order: usize) -> Columns {
-    let mut columns = [IN_ORDER; MOST_LANES];
+fn columns_after(exchanges: &[u32], order: usize) -> [Places; MOST_LANES] {
+    let mut columns = [IN_PLACE; MOST_LANES];
     for (columns, exchanges) in columns.iter_mut().zip(exchanges.chunks_exact(order)) {
-        for (k, &p) in exchanges.iter().enumerate() {
-            columns[..order].swap(k, p as usize);
-        }
+        exchange(columns, exchanges, 0..order, 1);
     }
     columns
 }
-
-const IN_ORDER: [u8; MOST_COLUMNS] = {
-    let mut columns = [0; MOST_COLUMNS];
-    let mut j = 0;
-    while j < MOST_COLUMNS {
-        columns[j] = j as u8;
-        j += 1;
-    }
-    columns
-};
 
 impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
     /// The lanes that are not finite, bit by bit.
@@ -251,7 +234,7 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
             for run in 0..runs.count {
                 let mut own = starts;
                 for (lane, start) in own[..count].iter_mut().enumerate() {
-                    let place = columns.as_ref().map_or(run, |columns| columns[lane][run].into());
+                    let place = columns.as_ref().map_or(run, |columns| columns[lane][run] as usize);
                     *start = start.wrapping_add(place * runs.stride * L::PARTS);
                 }
                 unpack_run::<L>(L::as_vectors(from), &runs, run, &own[..count], &mut sums);

@@ -60,12 +60,12 @@ fn is_worth_it<L: Lanes>(order: usize) -> bool {
 }
 
 /// The most real numbers of a column.
-const MOST_PLACES: usize = TABLE * MOST_LANES;
+pub(super) const MOST_PLACES: usize = TABLE * MOST_LANES;
 
 /// From which place each number of a column comes.
-type Places = [u32; MOST_PLACES];
+pub(super) type Places = [u32; MOST_PLACES];
 
-const IN_PLACE: Places = {
+pub(super) const IN_PLACE: Places = {
     let mut places = [0; MOST_PLACES];
     let mut i = 0;
     while i < MOST_PLACES {
@@ -77,7 +77,7 @@ const IN_PLACE: Places = {
 
 /// Makes some exchanges.
 #[inline(always)]
-fn exchange(places: &mut Places, exchanges: &[u32], steps: Range<usize>, parts: usize) {
+pub(super) fn exchange(places: &mut Places, exchanges: &[u32], steps: Range<usize>, parts: usize) {
     for (k, &p) in steps.clone().zip(&exchanges[steps]) {
         for part in 0..parts {
             places.swap(k * parts + part, p as usize * parts + part);
