@@ -41,16 +41,17 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
 /// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
-/// (`benches/record/nvidia-h200/2026-11-22/tune-*`); LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`).
+/// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96, once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-rows*.csv`); LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
         tuned(16, 16, 1, 0, 56),
         tuned(32, 32, 1, 0, 80),
         tuned(36, 36, 2, 0, 128),
-        tuned(48, 8, 2, 0, 96),
+        tuned(40, 8, 2, 0, 96),
+        tuned(56, 8, 2, 1, 64),
         tuned(64, 8, 2, 1, 96),
-        tuned(80, 8, 3, 1, 128),
+        tuned(88, 8, 3, 1, 200),
         tuned(96, 8, 3, 2, 128),
         tuned(112, 8, 4, 1, 168),
         tuned(128, 8, 4, 3, 168),
@@ -73,11 +74,11 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 80),
         tuned(24, 24, 1, 0, 96),
         tuned(32, 32, 1, 0, 128),
-        tuned(36, 36, 2, 0, 255),
-        tuned(40, 8, 2, 0, 168),
+        tuned(34, 36, 2, 0, 255),
+        tensor(40, 8, 2, 0, 168),
         tensor(56, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
-        tensor(80, 8, 3, 2, 168),
+        tensor(88, 8, 3, 1, 168),
         window(32, tensor(128, 8, 1, 1, 255)),
         window(16, tensor(176, 8, 1, 1, 255)),
         window(48, tensor(192, 8, 1, 3, 255)),
@@ -91,9 +92,10 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(20, 20, 1, 0, 128),
         tuned(32, 32, 1, 0, 168),
         tuned(36, 4, 2, 0, 96),
+        tensor(40, 8, 2, 0, 168),
         tensor(48, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
-        tensor(72, 8, 3, 1, 255),
+        tensor(88, 8, 3, 2, 168),
     ];
     const C32: &[Tuned] = &[
         thread(6, 168),
@@ -101,9 +103,10 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 80),
         tuned(20, 20, 1, 0, 96),
         tuned(32, 32, 1, 0, 128),
-        tuned(48, 8, 2, 0, 168),
+        tuned(40, 8, 2, 0, 168),
+        tuned(48, 8, 2, 1, 112),
         tuned(64, 8, 2, 1, 168),
-        tuned(80, 8, 3, 1, 255),
+        tuned(80, 8, 3, 2, 168),
         window(32, tuned(160, 8, 1, 1, 255)),
         window(16, tuned(192, 8, 1, 1, 255)),
     ];
@@ -112,6 +115,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(8, 8, 1, 0, 96),
         tuned(28, 28, 1, 0, 128),
         tuned(32, 8, 1, 0, 128),
+        tuned(40, 8, 2, 1, 128),
         tuned(64, 8, 2, 1, 168),
         tuned(80, 8, 3, 2, 168),
     ];
@@ -123,8 +127,9 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 255),
         tuned(28, 28, 1, 0, 168),
         tuned(32, 32, 1, 0, 255),
-        tensor(48, 8, 2, 0, 255),
+        tensor(40, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
+        window(24, tensor(72, 8, 1, 1, 255)),
         window(16, tensor(128, 8, 1, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] = &[
@@ -176,6 +181,18 @@ pub(super) const SMALL_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
 );
 
+/// Of rows that were tried again once products on chip had become faster.
+const ROWS: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows.csv",
+);
+const ROWS_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans --inverse resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows-inverse.csv",
+);
+
 /// Of the row up to order `last`, where the tuner has been over its orders.
 pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
     macro_rules! record {
@@ -204,6 +221,11 @@ pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option
                 "batchla bench plans resident left-looking: benches/record/nvidia-h200/2026-11-23/choices-spread.csv";
             return Some(Receipt::new("NVIDIA H200", "2026-11-23", command));
         }
+        (ScalarKind::F32, false, 40 | 56 | 88)
+        | (ScalarKind::F64, false, 34 | 40 | 88)
+        | (ScalarKind::C32, false, 40 | 48 | 80)
+        | (ScalarKind::C64, false, 40 | 64 | 72) => return Some(ROWS),
+        (ScalarKind::F64, true, 40 | 88) | (ScalarKind::C32, true, 40) => return Some(ROWS_INVERSE),
         (ScalarKind::F32, false, 33..=128) => record!("f32", "factorize", "33..128"),
         (ScalarKind::F64, false, 33..=128) => record!("f64", "factorize", "33..128"),
         (ScalarKind::C32, false, 33..=96) => record!("c32", "factorize", "33..96"),
