@@ -237,10 +237,12 @@ pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option
     Some(Receipt::new("NVIDIA H200", "2026-11-22", command))
 }
 
-/// The row that serves an order best, or the last beyond it. Solutions are those of teams: right-hand sides are shared out.
+/// The row that serves an order best, or the last beyond it. Solutions are those of teams, since right-hand sides are shared out, and of one panel as long as it holds the matrix:
+/// only from there do they come in the launch that factors.
 pub(super) fn row(scalar: ScalarKind, inverts: bool, solves: bool, order: usize) -> Option<Tuned> {
     let mut rows = table(scalar, inverts).iter().filter(|row| !(solves && row.by_thread()));
-    rows.clone().find(|row| order <= row.order).or(rows.next_back()).copied()
+    let serves = |row: &&Tuned| order <= if solves { row.order.max(row.panel) } else { row.order };
+    rows.clone().find(serves).or(rows.next_back()).copied()
 }
 
 /// The last order of a table.

@@ -97,6 +97,18 @@ fn the_planner_never_chooses_a_plan_made_for_comparison() {
 }
 
 #[test]
+fn systems_are_solved_in_one_launch_where_their_matrix_is_one_panel() {
+    for (scalar, last) in SCALARS.into_iter().zip([36, 36, 32, 32]) {
+        for order in 1..=40 {
+            let problem = problem(scalar, Operation::Solve, SourceKind::Matrix, order, 10);
+            let plan = choose(&problem, None, "sm_90").unwrap();
+            let at_once = plan.resident.as_ref().is_some_and(|resident| resident.solves.is_some());
+            assert_eq!(at_once, order <= last, "{scalar} {order}: {plan}");
+        }
+    }
+}
+
+#[test]
 fn what_does_not_fit_on_chip_is_left_looking() {
     let of = |order, source| {
         let problem = problem(ScalarKind::C64, Operation::Factorize, source, order, 1);
