@@ -5,7 +5,9 @@ use std::fmt;
 use batchla_core::{BatchLayout, Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::resident_table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, by_tuner, last, row, tuned};
+use super::resident_table::{
+    RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, last, later_receipt, row, tuned,
+};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -67,14 +69,15 @@ impl ResidentPlan {
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        let receipt = by_tuner(scalar, self.inverts, last).unwrap_or(match (last, self.inverts) {
+        let receipt = later_receipt(scalar, self.inverts, last).unwrap_or(match (last, self.inverts) {
             (49.., _) => RECEIPT,
             (_, false) if self.by_thread() => THREAD,
             (_, true) if self.by_thread() => THREAD_INVERSE,
             (_, false) => SMALL,
             (_, true) => SMALL_INVERSE,
         });
-        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {last}: {numbers}"), receipt })
+        let served = if self.solves.is_some() { last.max(panel) } else { last };
+        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {served}: {numbers}"), receipt })
     }
 
     /// Whether the planner chooses such a plan by itself.

@@ -41,7 +41,8 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
 /// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
-/// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96, once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-rows*.csv`); LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`).
+/// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 88 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-rows*.csv`);
+/// LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
@@ -193,8 +194,8 @@ const ROWS_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows-inverse.csv",
 );
 
-/// Of the row up to order `last`, where the tuner has been over its orders.
-pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
+/// Of the row up to order `last`, where it was measured after the first tables: by the tuner, or to choose again.
+pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
     macro_rules! record {
         ($scalar:literal, $operation:literal, $orders:literal) => {
             concat!(
@@ -237,8 +238,8 @@ pub(super) fn by_tuner(scalar: ScalarKind, inverts: bool, last: usize) -> Option
     Some(Receipt::new("NVIDIA H200", "2026-11-22", command))
 }
 
-/// The row that serves an order best, or the last beyond it. Solutions are those of teams, since right-hand sides are shared out, and of one panel as long as it holds the matrix:
-/// only from there do they come in the launch that factors.
+/// The row that serves an order best, or the last beyond it. Solutions are those of teams, since right-hand sides are shared out, and of one panel as long as
+/// it holds the matrix: only from there do they come in the launch that factors.
 pub(super) fn row(scalar: ScalarKind, inverts: bool, solves: bool, order: usize) -> Option<Tuned> {
     let mut rows = table(scalar, inverts).iter().filter(|row| !(solves && row.by_thread()));
     let serves = |row: &&Tuned| order <= if solves { row.order.max(row.panel) } else { row.order };
