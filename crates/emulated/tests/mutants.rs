@@ -302,7 +302,7 @@ mutants! {
         file: "search.cuh", from: "best = __ffs(those) - 1;", to: "best = __ffs(those);", order: 75, plan: "left-looking:rows=1,threads=288", shown: Check("uninitialised memory"),
     }
     origins_of_rows_on_chip_grow_stale {
-        file: "lookahead.cuh", from: "chip.origin[panel.position[r]] = lane + r * LANES;",
+        file: "lookahead.cuh", from: "chip.origin[panel.position[r]] = origin[r];",
         to: "chip.origin[panel.position[r]] = panel.position[r];", plan: "resident", step: Step::All, shown: Results,
     }
     a_matrix_has_the_outcome_of_its_neighbour {
@@ -430,8 +430,24 @@ mutants! {
         file: "tile.cuh", from: "if (!Upwards && RAGGED && PARTS == 2 && done + s == 0) {", to: "if (false) {", scalar: ScalarKind::C64, order: 33,
         step: Step::Invert, batch: Trial::KINDS, shown: Results,
     }
-    a_panel_that_comes_again_lacks_the_one_before {
-        file: "lookahead.cuh", from: "if (KEEPS_LEFT && again)", to: "if (false)", order: 61, plan: "resident", shown: Results,
+    rows_that_are_dealt_are_said_to_have_been_chosen_where_they_stand {
+        file: "lookahead.cuh", from: "panel.was[r] = exchange.from[k];", to: "panel.was[r] = before + k;", order: 61, plan: "resident", shown: Results,
+    }
+    rows_that_are_dealt_are_said_to_have_stood_where_they_stand {
+        file: "lookahead.cuh", from: "panel.was[r] = before + j;", to: ";", order: 61, plan: "resident", shown: Results,
+    }
+    fewer_rows_are_dealt_than_are_left {
+        file: "lookahead.cuh", from: "order - top() > FEWER * LANES;", to: "order - top() > FEWER * LANES + NB;", order: 61, plan: "resident", shown: Results,
+    }
+    origins_are_overwritten_while_others_read_them {
+        file: "lookahead.cuh", from: ": 0;\n    Lanes::sync();", to: ": 0;", order: 61, plan: "resident", shown: Check("race"),
+    }
+    rows_of_u_are_looked_up_where_they_no_longer_stand {
+        file: "resident.cuh", from: "return i < first + NB ? i :", to: "return false ? i :", order: 61, plan: "resident", shown: Results,
+    }
+    rows_of_u_have_no_place_in_the_next_window {
+        file: "window.cuh", from: "for (int i = tid; i < end; i += CREW) chip.place_of", to: "for (int i = end; i < end; i += CREW) chip.place_of",
+        order: 33, plan: "resident:panel=4,window=8", shown: Results,
     }
     a_sum_is_taken_in_another_order {
         file: "rows.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident:tensor=0", step: Step::All, shown: Results,

@@ -30,37 +30,29 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=2", "NB=12", "ROWS=2"], 252),
     // On chip: as many blocks a multiprocessor as shared memory holds beat fewer that spill nothing, wherever both were measured on an H200 (batches of 10 000): LU of
     // f32 of order 32, 0.0419 ms with 80 registers, 0.0451 with 128. Rows first spill more.
-    allow("getrf", &["SCALAR=0", "HELPERS=0"], 64),
+    allow("getrf", &["SCALAR=0", "HELPERS=0"], 56),
     allow("getrf", &["SCALAR=1", "HELPERS=0"], 40),
-    allow("getrf", &["SCALAR=1", "HELPERS=2"], 24),
-    allow("getrf", &["SCALAR=2", "HELPERS=0"], 104),
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 88),
-    allow("getrf_getri", &["SCALAR=1", "HELPERS=0"], 4),
-    allow("getrf_getri", &["SCALAR=2", "HELPERS=0"], 28),
-    // Rows of the panel before that are kept, and rows that are posted without a branch: what spills is less than what is saved, LU of f32 of order 64 0.237 ms before and
-    // 0.208 with them, of c32 of order 64 0.590 and 0.521 (benches/record/nvidia-h200/2026-11-22/choices-panel.csv).
-    allow("getrf", &["SCALAR=0", "WINDOW=0", "HELPERS=1"], 36),
-    allow("getrf", &["SCALAR=3", "WINDOW=0", "HELPERS=1"], 140),
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=1"], 56),
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=2"], 108),
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=3"], 208),
-    allow("getrf_getri", &["SCALAR=2", "HELPERS=2"], 8),
+    allow("getrf", &["SCALAR=2", "HELPERS=0"], 64),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 72),
+    // Rows that are posted without a branch: what spills is less than what is saved, LU of f32 of order 64 0.237 ms before and 0.208 with them
+    // (benches/record/nvidia-h200/2026-11-22/choices-panel.csv).
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=1"], 52),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=2"], 56),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=3"], 128),
     // More blocks and helpers than registers for them: LU of f32 of order 48, 0.125 ms for 10 000, 0.133 with blocks that spill nothing; inverse of f64 of order 80, 1.25 and 1.49
     // (benches/record/nvidia-h200/2026-11-24/choices-rows.csv and choices-rows-inverse.csv).
-    allow("getrf", &["SCALAR=0", "HELPERS=1", "BLOCKS=16"], 112),
-    allow("getrf_getri", &["SCALAR=1", "HELPERS=2"], 92),
-    // Of order 48, outside of the loops.
-    allow("getrf_getri", &["SCALAR=1", "HELPERS=1"], 24),
-    allow("getrf_getri", &["SCALAR=3", "HELPERS=1"], 208),
-    // By windows: a thread has all the registers that there are, and one warp as many rows as the order has: f64 of order 256, 8 rows of 8 columns.
-    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 112),
-    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 36),
-    allow("getrf", &["SCALAR=1", "WINDOW=16", "HELPERS=1"], 104),
-    allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=1"], 56),
-    allow("getrf", &["SCALAR=1", "HELPERS=3"], 388),
-    allow("getrf", &["SCALAR=2", "WINDOW=16", "HELPERS=1"], 268),
-    allow("getrf", &["SCALAR=2", "WINDOW=32", "HELPERS=1"], 104),
-    allow("getrf", &["SCALAR=3", "WINDOW=16", "HELPERS=1"], 216),
+    allow("getrf", &["SCALAR=0", "HELPERS=1", "BLOCKS=16"], 84),
+    allow("getrf_getri", &["SCALAR=1", "HELPERS=2"], 32),
+    // By windows: a thread has all the registers that there are, and one warp as many rows as the order has, then half as many: f64 of order 256, 8 rows of 8 columns, 6.6 ms for
+    // 4 000 with 272 bytes and a panel of half the rows, 7.1 with 232 and without; f64 of order 128, 2.15 with 60 and with none (benches/record/nvidia-h200/2026-11-24/dealt).
+    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 104),
+    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 104),
+    allow("getrf", &["SCALAR=1", "WINDOW=16", "HELPERS=1"], 128),
+    allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=1"], 8),
+    allow("getrf", &["SCALAR=1", "HELPERS=3"], 376),
+    allow("getrf", &["SCALAR=2", "WINDOW=16", "HELPERS=1"], 168),
+    allow("getrf", &["SCALAR=2", "WINDOW=32", "HELPERS=1"], 96),
+    allow("getrf", &["SCALAR=3", "WINDOW=16", "HELPERS=1"], 256),
     // Inverses by windows, likewise: c32 of order 192, 4 000, 10.8 ms with four blocks a multiprocessor, 10.9 with three; of 160, 10 000, 6.3 and 6.6; others in
     // benches/record/nvidia-h200/2026-11-21/choices-inverse.csv. One kernel for eight orders spills more than that for one.
     allow("getri_resident", &["SCALAR=0", "NB=16"], 212),

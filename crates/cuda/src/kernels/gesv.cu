@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {
         const bool live = first + mine < batch;
         const u64 m = live ? first + mine : first;
-        Panels panel(order, tid);
+        Panels<ROWS> panel(0, order, tid);
         factor_in_registers(panel, shared, Input(a, m), n, order, tid, live);
         const bool bad = Lanes::any(gather_rows(panel, shared, n));
         u32 word = bad ? NOT_FINITE : shared.info();

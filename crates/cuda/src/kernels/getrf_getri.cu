@@ -13,7 +13,7 @@ __device__ inline bool settle_rows(const Chip& chip, int order, int tid) {
         int from[ROWS];
         UNROLL for (int r = 0; r < ROWS; ++r) {
             const int i = min(lane + r * LANES, order - 1);
-            from[r] = chip.place_of(chip.origin[i], first / NB);
+            from[r] = chip.row_in(i, chip.origin[i], first, 0);
         }
         Scalar x[NB][ROWS];
         UNROLL for (int c = 0; c < NB; ++c)
@@ -144,15 +144,15 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         const Input in(a, b);
         const Chip chip(memory, order, mine, in.at(0, 0));
         const Output result(x, b);
-        Panels panel(order, tid % LANES);
         bool bad, safe = true;
         if (IN_REGISTERS) {
+            Panels<ROWS> panel(0, order, tid);
             factor_in_registers(panel, shared, in, n, order, tid, live);
             bad = Lanes::any(gather_rows(panel, shared, n));
             safe = !Lanes::any(prepare_sweeps(panel, shared, tid, [&](int i) { return i * result.col; }));
         } else {
             begin_columns(in, chip, shared, order, n, order, tid, live);
-            factor_columns(panel, chip, shared, 0, order, n, order, tid);
+            factor_columns(chip, shared, 0, order, n, order, tid);
             bad = crew_any(settle_rows(chip, order, tid));
         }
         u32 word = bad ? NOT_FINITE : shared.info();

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         u32* const origins = rows == nullptr ? nullptr : rows + b * n;
         bool bad = false;
         if (IN_REGISTERS) {
-            Panels panel(order, tid);
+            Panels<ROWS> panel(0, order, tid);
             factor_in_registers(panel, shared, in, n, order, tid, live);
             if (BATCHLA_UNIT_ROWS_OUT) {
                 Real trace = 0;
@@ -50,9 +50,8 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
 #if BATCHLA_WINDOW > 0
             bad = getrf_by_windows(in, out, chip, shared, n, order, tid);
 #else
-            Panels panel(order, tid % LANES);
             begin_columns(in, chip, shared, order, n, order, tid, live);
-            factor_columns(panel, chip, shared, 0, order, n, order, tid);
+            factor_columns(chip, shared, 0, order, n, order, tid);
             if (live) bad = store(chip, out, 0, n, n, tid);
 #endif
             for (int i = tid; live && i < n; i += CREW) {

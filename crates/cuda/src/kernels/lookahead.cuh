@@ -26,13 +26,17 @@ struct Shared : Election {
     __device__ Scalar (*rows())[CANDIDATE] { return reinterpret_cast<Scalar(*)[CANDIDATE]>(candidates(0)[0].row); }
 };
 
-// The warp that factors panels: rows lane, lane + LANES ... of the matrix, wherever they stand.
-struct Panels : Panel<ROWS> {
-    Position was[ROWS];  // before the latest exchange
+// The warp that factors panels has those rows that were at places top + lane, top + lane + LANES ... when they were dealt.
+template <int Rows>
+struct Panels : Panel<Rows> {
+    Position was[Rows];  // before the latest exchange
+    int top;
 
-    __device__ Panels(int order, int lane) : Panel<ROWS>(nullptr, nullptr, order, lane) {
-        UNROLL for (int r = 0; r < ROWS; ++r) position[r] = was[r] = lane + r * LANES < order ? lane + r * LANES : -1;
+    __device__ Panels(int top, int order, int lane) : Panel<Rows>(nullptr, nullptr, order, lane), top(top) {
+        UNROLL for (int r = 0; r < Rows; ++r) this->position[r] = was[r] = dealt(r, lane) < order ? dealt(r, lane) : -1;
     }
+    // The place that row r had when it was dealt.
+    __device__ int dealt(int r, int lane) const { return top + lane + r * LANES; }
 };
 
 // The unit lower triangle of the panel at `first`, by packs of its columns.
@@ -50,22 +54,14 @@ __device__ inline void solve_lower(Scalar (&y)[NB], const Lower& l) {
         UNROLL for (int i = k + 1; i < NB; ++i) y[i] = subtract_product(y[i], l.column[k][i / Pack::LENGTH].value[i % Pack::LENGTH], y[k]);
 }
 
-// Registers that a thread has, a quarter of a multiprocessor's 512 for each of its warps, and how many a panel takes, about. Whether a thread still has its rows of
-// the panel before when it comes to the next.
-constexpr int REGISTERS = 512 / (((1 + HELPERS) * BATCHLA_BLOCKS + 3) / 4), TAKEN = 24 + 12 * ROWS + 3 * ROWS * NB * int(sizeof(Scalar) / sizeof(u32));
-constexpr bool KEEPS_LEFT = HELPERS > 0 && WINDOW == 0 && TAKEN <= REGISTERS;
-
-// The columns of the panel at `first`, where they lack, but for a window's first, the exchange and the part of the panel before. `again`: for the second time.
-__device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int window, int first, int lane, bool again) {
+// The columns of the panel at `first`, where they lack, but for a window's first, the exchange and the part of the panel before.
+template <int Rows>
+__device__ inline void load_panel(Panels<Rows>& panel, Resident a, Shared& shared, int window, int first, int lane) {
     const int before = first - NB;
-    Scalar left[KEEPS_LEFT ? NB : 1][ROWS];
-    UNROLL for (int r = 0; r < ROWS; ++r)
-        UNROLL for (int c = 0; c < NB; ++c) {
-            if (KEEPS_LEFT) left[c][r] = panel.element[r][c];
-            panel.element[r][c] = *a.at(max(panel.was[r], 0), first + c);
-        }
+    UNROLL for (int r = 0; r < Rows; ++r)
+        UNROLL for (int c = 0; c < NB; ++c) panel.element[r][c] = panel.was[r] >= max(before, 0) ? *a.at(panel.was[r], first + c) : zero<Scalar>();
     if (first == window) return;
-    UNROLL for (int r = 0; r < ROWS; ++r) {
+    UNROLL for (int r = 0; r < Rows; ++r) {
         const int k = panel.position[r] - before;
         if (k >= 0 && k < NB)
             UNROLL for (int c = 0; c < NB; ++c) shared.upper[k][c] = panel.element[r][c];
@@ -78,20 +74,16 @@ __device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int
         UNROLL for (int k = 1; k < NB; ++k) shared.upper[k][c] = y[k];
     }
     Lanes::sync();
-    const Scalar* own[ROWS];
-    UNROLL for (int r = 0; r < ROWS; ++r) own[r] = a.at(max(panel.position[r], 0), before);
-    if (KEEPS_LEFT && again)
-        UNROLL for (int k = 0; k < NB; ++k)
-            UNROLL for (int r = 0; r < ROWS; ++r) left[k][r] = own[r][k * a.stride];
-#pragma unroll KEEPS_LEFT ? NB : 4
+    const Scalar* own[Rows];
+    UNROLL for (int r = 0; r < Rows; ++r) own[r] = a.at(max(panel.position[r], 0), before);
+#pragma unroll 4
     for (int k = 0; k < NB; ++k) {
-        Scalar* const l = left[KEEPS_LEFT ? k : 0];
-        if (!KEEPS_LEFT)
-            UNROLL for (int r = 0; r < ROWS; ++r) l[r] = own[r][k * a.stride];
+        Scalar l[Rows];
+        UNROLL for (int r = 0; r < Rows; ++r) l[r] = own[r][k * a.stride];
         UNROLL for (int p = 0; p < PACKS; ++p) {
             const Pack u = *reinterpret_cast<const Pack*>(&shared.upper[k][p * Pack::LENGTH]);
             UNROLL for (int s = 0; s < Pack::LENGTH; ++s)
-                UNROLL for (int r = 0; r < ROWS; ++r) {
+                UNROLL for (int r = 0; r < Rows; ++r) {
                     Scalar& x = panel.element[r][p * Pack::LENGTH + s];
                     x = subtract_product(x, l[r], u.value[s]);
                 }
@@ -99,14 +91,9 @@ __device__ inline void load_panel(Panels& panel, Resident a, Shared& shared, int
     }
 }
 
-// Factors the panel at `first` where `getf2_plain` does not: where elements tie for a pivot, and where one is too small or too large for its reciprocal. It lies in
-// `a` meanwhile, whose rows are exchanged; short, for it is seldom wanted.
-__device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared, int first, int n, int order, int lane) {
-    Lanes::sync();  // all have read the panel
-    UNROLL for (int r = 0; r < ROWS; ++r)
-        if (panel.position[r] >= first)
-            UNROLL for (int c = 0; c < WIDTH; ++c) *a.at(panel.position[r], first + c) = panel.element[r][c];
-    Lanes::sync();
+// Factors the panel at `first`, which lies in `a`, whose rows are exchanged, where `getf2_plain` does not: where elements tie for a pivot, and where one is too small or too
+// large for its reciprocal. Short, for it is seldom wanted.
+__device__ inline void getf2_in_place(Resident a, Shared& shared, int first, int n, int order, int lane) {
 #pragma unroll 1
     for (int k = first; k < first + WIDTH; ++k) {
         Offer best = {0, 0, NOWHERE + lane};
@@ -126,10 +113,6 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
             *a.at(k, c) = x;
         }
         if (lane == 0) shared.candidates(k - first)[0].tell(zero<Scalar>(), chosen - first);
-        UNROLL for (int r = 0; r < ROWS; ++r) {
-            const Position place = panel.position[r];
-            panel.position[r] = place == chosen ? k : place == k ? chosen : place;
-        }
         Lanes::sync();
         const Divisor<Scalar> by = divisor(*a.at(k, k));
         if (lane == 0 && is_zero(by.value)) atomicMin(&shared.zero, u32(k));
@@ -142,35 +125,62 @@ __device__ inline void getf2_with_care(Panels& panel, Resident a, Shared& shared
         }
         Lanes::sync();
     }
-    UNROLL for (int r = 0; r < ROWS; ++r)
+}
+// For panels of several numbers of rows, whose kernel has its text once.
+__device__ NOINLINE void call_getf2_in_place(Resident a, Shared& shared, int first, int n, int order, int lane) {
+    getf2_in_place(a, shared, first, n, order, lane);
+}
+
+// The same for a panel in registers; `a` is where that may take place, the matrix or as good.
+template <int Rows>
+__device__ inline void getf2_with_care(Panels<Rows>& panel, Resident a, Shared& shared, int first, int n, int order, int lane) {
+    Lanes::sync();  // all have read the panel
+    UNROLL for (int r = 0; r < Rows; ++r)
+        if (panel.position[r] >= first)
+            UNROLL for (int c = 0; c < WIDTH; ++c) *a.at(panel.position[r], first + c) = panel.element[r][c];
+    Lanes::sync();
+    if (IN_REGISTERS || ROWS == 1) {
+        getf2_in_place(a, shared, first, n, order, lane);
+    } else {
+        call_getf2_in_place(a, shared, first, n, order, lane);
+    }
+#pragma unroll 1
+    for (int k = first; k < first + WIDTH; ++k) {
+        const Position chosen = first + shared.pivot(k - first);
+        UNROLL for (int r = 0; r < Rows; ++r) {
+            const Position place = panel.position[r];
+            panel.position[r] = place == chosen ? k : place == k ? chosen : place;
+        }
+    }
+    UNROLL for (int r = 0; r < Rows; ++r)
         UNROLL for (int c = 0; c < WIDTH; ++c)
             if (panel.position[r] >= first) panel.element[r][c] = *a.at(panel.position[r], first + c);
 }
 
-// Factors the panel at `first`, which `load(again)` brings; `work` is where that may take place, the matrix or as good.
-template <class Load>
-__device__ inline void factor_panel(Panels& panel, Resident work, Shared& shared, int first, int n, int order, int lane, Load load) {
-    Position was[ROWS];
-    UNROLL for (int r = 0; r < ROWS; ++r) was[r] = panel.position[r];
+// Factors the panel at `first`, which `load()` brings; `work` is where that may take place, the matrix or as good.
+template <int Rows, class Load>
+__device__ inline void factor_panel(Panels<Rows>& panel, Resident work, Shared& shared, int first, int n, int order, int lane, Load load) {
+    Position was[Rows];
+    UNROLL for (int r = 0; r < Rows; ++r) was[r] = panel.position[r];
     bool plain = true;
 #pragma unroll 1
     while (true) {
-        load(!plain);
+        load();
         if (!plain) {
             getf2_with_care(panel, work, shared, first, n, order, lane);
             break;
         }
         if (getf2_plain<WIDTH>(panel, shared, first, lane)) break;
         plain = false;
-        UNROLL for (int r = 0; r < ROWS; ++r) panel.position[r] = was[r];
+        UNROLL for (int r = 0; r < Rows; ++r) panel.position[r] = was[r];
     }
-    UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = was[r];
+    UNROLL for (int r = 0; r < Rows; ++r) panel.was[r] = was[r];
 }
 
 // A matrix that is one panel, factored in registers; where there is none (`live` does not hold), the identity.
-__device__ inline void factor_in_registers(Panels& panel, Shared& shared, Input in, int n, int order, int tid, bool live) {
+__device__ inline void factor_in_registers(Panels<ROWS>& panel, Shared& shared, Input in, int n, int order, int tid, bool live) {
     if (tid == 0) shared.begin();
-    factor_panel(panel, {shared.rows()[0], CANDIDATE}, shared, 0, n, order, tid, [&](bool) {
+    factor_panel(panel, {shared.rows()[0], CANDIDATE}, shared, 0, n, order, tid, [&] {
         UNROLL for (int r = 0; r < ROWS; ++r) {
             const int i = opaque(tid) + r * LANES;  // no address is kept for a second turn
             if (live) {
@@ -184,7 +194,7 @@ __device__ inline void factor_in_registers(Panels& panel, Shared& shared, Input 
 }
 
 // Brings its rows to their places in `rows`. Returns whether an element of the matrix is not finite.
-__device__ inline bool gather_rows(const Panels& panel, Shared& shared, int n) {
+__device__ inline bool gather_rows(const Panels<ROWS>& panel, Shared& shared, int n) {
     Lanes::sync();  // all have read the rows chosen
     Real trace = 0;
     UNROLL for (int r = 0; r < ROWS; ++r) {
@@ -207,7 +217,7 @@ __device__ inline bool gather_rows(const Panels& panel, Shared& shared, int n) {
 // What both sweeps with its triangles take, which are in `rows`: `distance` of the row of A that each row of U was, and reciprocals of the diagonal. Returns whether the
 // calling thread has met a pivot that may not be divided by through its reciprocal.
 template <class F>
-__device__ inline bool prepare_sweeps(const Panels& panel, Shared& shared, int tid, F distance) {
+__device__ inline bool prepare_sweeps(const Panels<ROWS>& panel, Shared& shared, int tid, F distance) {
     UNROLL for (int r = 0; r < ROWS; ++r)
         if (panel.position[r] >= 0) shared.distance[panel.position[r]] = distance(tid + r * LANES);
     bool unsafe = false;
@@ -221,12 +231,13 @@ __device__ inline bool prepare_sweeps(const Panels& panel, Shared& shared, int t
 }
 
 // Puts the factored panel where others find it, and tells them of it.
-__device__ inline void store_panel(const Panels& panel, const Chip& chip, Resident a, Shared& shared, int window, int first, int lane) {
+template <int Rows>
+__device__ inline void store_panel(const Panels<Rows>& panel, const Chip& chip, Resident a, Shared& shared, int window, int first, int lane) {
     Exchange& exchange = shared.exchange[first / NB % 2];
-    UNROLL for (int r = 0; r < ROWS; ++r) {
+    UNROLL for (int r = 0; r < Rows; ++r) {
         const int was = panel.was[r], to = panel.position[r];
         if (to < 0) continue;
-        chip.place_of(lane + r * LANES, (first - window) / NB) = to;
+        chip.place_of(chip.origin[panel.dealt(r, lane)], (first - window) / NB) = to;
         if (to < first) continue;
         UNROLL for (int c = 0; c < NB; ++c) *a.at(to, first + c) = panel.element[r][c];
         if (to < first + NB) exchange.from[to - first] = was;
@@ -269,6 +280,7 @@ __device__ inline void follow(Resident a, const Exchange& exchange, int first, i
 // not hold), with the identity.
 __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared, int end, int n, int order, int tid, bool live) {
     if (tid == 0) shared.begin();
+    for (int i = tid; i < order; i += CREW) chip.origin[i] = i;
     if (live) {
         fetch_columns(chip.matrix, in, 0, min(NB, n), n, tid);
         fetch_columns(chip.matrix, in, NB, min(end, n), n, tid);
@@ -278,26 +290,71 @@ __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared,
     crew_sync();
 }
 
-// Leaves, of columns `window` .. `end` of L and U, what is on chip there, and of each row where it has come from and where it stands in each
-// block column. All that is on their left has had its part.
-__device__ inline void factor_columns(Panels& panel, const Chip& chip, Shared& shared, int window, int end, int n, int order, int tid) {
-    const Resident a = chip.columns_from(window);
-    const int warp = crew_warp<INVERTS || !TENSOR || (WINDOW > 0)>(tid), lane = tid % LANES;
-    UNROLL for (int r = 0; r < ROWS; ++r) panel.was[r] = panel.position[r];
-    for (int first = window; first < end; first += NB) {
-        const Exchange& before = shared.exchange[(first / NB + 1) % 2];
-        if (HELPERS > 0 && warp > 0) {
-            if (first > window) follow(a, before, first - NB, end, order, warp - 1, HELPERS, lane);
-        } else {
-            if (HELPERS == 0 && first > window) follow(a, before, first - NB, end, order, 0, 1, lane);
-            factor_panel(panel, a, shared, first, n, order, lane, [&](bool again) { load_panel(panel, a, shared, window, first, lane, again); });
-            store_panel(panel, chip, a, shared, window, first, lane);
-        }
-        if (first == 0) wait_copies<0>();
-        if (HELPERS > 0 || first == 0) crew_sync();
+// Where rows that are dealt were before the latest exchange, of the panel at `before`.
+template <int Rows>
+__device__ inline void trace_rows(Panels<Rows>& panel, const Exchange& exchange, int before) {
+    UNROLL for (int r = 0; r < Rows; ++r) {
+        const int k = panel.position[r] - before;
+        if (k >= 0 && k < NB) panel.was[r] = exchange.from[k];
+        UNROLL for (int j = 0; j < NB; ++j)
+            if (k >= NB && exchange.to[j] == before + k) panel.was[r] = before + j;
     }
-    if (warp == 0)
-        UNROLL for (int r = 0; r < ROWS; ++r)
-            if (panel.position[r] >= 0) chip.origin[panel.position[r]] = lane + r * LANES;
+}
+
+// Notes where the rows have come from that were dealt, by the places that they have now.
+template <int Rows>
+__device__ inline void keep_origins(const Panels<Rows>& panel, const Chip& chip, int lane) {
+    Position origin[Rows];
+    UNROLL for (int r = 0; r < Rows; ++r) origin[r] = panel.position[r] >= 0 ? chip.origin[panel.dealt(r, lane)] : 0;
+    Lanes::sync();
+    UNROLL for (int r = 0; r < Rows; ++r)
+        if (panel.position[r] >= 0) chip.origin[panel.position[r]] = origin[r];
+    Lanes::sync();
+}
+
+// What is done in a step, after the first of which all columns are on chip.
+__device__ inline void end_step(int first) {
+    if (first == 0) wait_copies<0>();
+    if (HELPERS > 0 || first == 0) crew_sync();
+}
+
+// Panels from the one at `first` on, before `end`, by the warp that factors them, with `Rows` rows a thread: all, as long as half of them do not hold what is left; then what is
+// left is dealt anew. To halve them again costs more in text than it gains.
+template <int Rows>
+__device__ inline void factor_panels(const Chip& chip, Shared& shared, int window, int first, int end, int n, int order, int lane) {
+    constexpr int FEWER = Rows == ROWS && Rows > 1 ? (Rows + 1) / 2 : 0;
+    const Resident a = chip.columns_from(window);
+    // From which place on rows are wanted: those of U of the panel before are, but for a window's first.
+    const auto top = [&] { return first == window ? first : first - NB; };
+    const auto wanted = [&] { return first < end && order - top() > FEWER * LANES; };
+    if (wanted()) {
+        Panels<Rows> panel(top(), order, lane);
+        if (first > window) trace_rows(panel, shared.exchange[(first / NB + 1) % 2], first - NB);
+#pragma unroll 1
+        do {
+            if (HELPERS == 0 && first > window) follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, end, order, 0, 1, lane);
+            factor_panel(panel, a, shared, first, n, order, lane, [&] { load_panel(panel, a, shared, window, first, lane); });
+            store_panel(panel, chip, a, shared, window, first, lane);
+            end_step(first);
+            first += NB;
+        } while (wanted());
+        keep_origins(panel, chip, lane);
+    }
+    if constexpr (FEWER > 0) factor_panels<FEWER>(chip, shared, window, first, end, n, order, lane);
+}
+
+// Leaves, of columns `window` .. `end` of L and U, what is on chip there, and of each row where it has come from and, until it is one of U, where it stands in each
+// block column. All that is on their left has had its part.
+__device__ inline void factor_columns(const Chip& chip, Shared& shared, int window, int end, int n, int order, int tid) {
+    const int warp = crew_warp<INVERTS || !TENSOR || (WINDOW > 0)>(tid), lane = tid % LANES;
+    if (HELPERS == 0 || warp == 0) {
+        factor_panels<ROWS>(chip, shared, window, window, end, n, order, lane);
+    } else {
+#pragma unroll 1
+        for (int first = window; first < end; first += NB) {
+            if (first > window) follow(chip.columns_from(window), shared.exchange[(first / NB + 1) % 2], first - NB, end, order, warp - 1, HELPERS, lane);
+            end_step(first);
+        }
+    }
     crew_sync();
 }

@@ -130,8 +130,10 @@ struct Chip {
     }
     // The matrix, of which column `window` is the first on chip.
     __device__ Resident columns_from(int window) const { return {matrix.origin - window * matrix.stride, matrix.stride}; }
-    // Where the row that has come from row i stands in block column `block` of those on chip.
+    // Where the row that has come from row i stands in block column `block` of those on chip; of rows of U, which stand where they belong, it is not known.
     __device__ Place& place_of(int i, int block) const { return place[i * blocks + block]; }
+    // Where row i of the result, which has come from row `from`, stands in the block column from column `first` on, `begin` being the first on chip.
+    __device__ int row_in(int i, int from, int first, int begin) const { return i < first + NB ? i : place_of(from, (first - begin) / NB); }
     // Whence the row has come that stood at place i when window `w` had been done.
     __device__ Place& past_origin(int i, int w) const { return past[i * done + w]; }
     // So many bytes, in whole words: threads that write bytes of their own write words of their own.
@@ -216,7 +218,7 @@ __device__ inline bool store(const Chip& chip, Output to, int begin, int end, in
         if (OWN) {
             const int row = chip.origin[t];
             for (int first = begin; first < end; first += NB) {
-                const Scalar* source = from.at(chip.place_of(row, (first - begin) / NB), first);
+                const Scalar* source = from.at(chip.row_in(t, row, first, begin), first);
                 Scalar* target = to.at(t, first);
                 const auto move = [&] {
                     trace = traced(trace, *source);
@@ -233,7 +235,7 @@ __device__ inline bool store(const Chip& chip, Output to, int begin, int end, in
             }
         } else {
             for (int i = 0; i < n; ++i) {
-                const Scalar x = *from.at(chip.place_of(chip.origin[i], (t - begin) / NB), t);
+                const Scalar x = *from.at(chip.row_in(i, chip.origin[i], t - (t - begin) % NB, begin), t);
                 trace = traced(trace, x);
                 *to.at(i, t) = x;
             }

@@ -85,7 +85,6 @@ __device__ inline void settle_windows(const Chip& chip, Output out, int window, 
 
 // All of LU. Returns whether an element is not finite.
 __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, Shared& shared, int n, int order, int tid) {
-    Panels panel(order, tid % LANES);
     for (int e = tid; e < 2 * NB; e += CREW)
         for (int i = n; i < order; ++i) *chip.panels.at(i, e) = zero<Scalar>();
     bool bad = false;
@@ -101,7 +100,9 @@ __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, 
             fetch_window(chip, in, window, end, n, order, tid);
             catch_up(chip, out, window, end, n, order, tid);
         }
-        factor_columns(panel, chip, shared, window, end, n, order, tid);
+        factor_columns(chip, shared, window, end, n, order, tid);
+        for (int i = tid; i < end; i += CREW) chip.place_of(chip.origin[i], last_block(window, end)) = i;
+        crew_sync();
         bad |= store(chip, out, window, min(end, n), n, tid);
     }
     crew_sync();

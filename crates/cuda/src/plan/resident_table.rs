@@ -41,7 +41,7 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Measured on an H200, 2026-11-21 and, up to order 48,
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
 /// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
-/// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 88 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-rows*.csv`);
+/// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-*.csv`);
 /// LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
@@ -52,7 +52,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(40, 8, 2, 0, 96),
         tuned(56, 8, 2, 1, 64),
         tuned(64, 8, 2, 1, 96),
-        tuned(88, 8, 3, 1, 200),
+        tuned(80, 8, 3, 1, 200),
+        tuned(88, 8, 3, 2, 96),
         tuned(96, 8, 3, 2, 128),
         tuned(112, 8, 4, 1, 168),
         tuned(128, 8, 4, 3, 168),
@@ -79,7 +80,9 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(40, 8, 2, 0, 168),
         tensor(56, 8, 2, 1, 128),
         tensor(64, 8, 2, 1, 168),
-        tensor(88, 8, 3, 1, 168),
+        tensor(80, 8, 3, 1, 168),
+        tensor(88, 8, 3, 2, 168),
+        window(48, tensor(96, 8, 1, 1, 255)),
         window(32, tensor(128, 8, 1, 1, 255)),
         window(16, tensor(176, 8, 1, 1, 255)),
         window(48, tensor(192, 8, 1, 3, 255)),
@@ -194,6 +197,13 @@ const ROWS_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows-inverse.csv",
 );
 
+/// Of rows that were tried again once half of the rows of a panel were left out where half had become rows of U.
+const DEALT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-dealt.csv",
+);
+
 /// Of the row up to order `last`, where it was measured after the first tables: by the tuner, or to choose again.
 pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
     macro_rules! record {
@@ -222,8 +232,9 @@ pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> O
                 "batchla bench plans resident left-looking: benches/record/nvidia-h200/2026-11-23/choices-spread.csv";
             return Some(Receipt::new("NVIDIA H200", "2026-11-23", command));
         }
-        (ScalarKind::F32, false, 40 | 56 | 88)
-        | (ScalarKind::F64, false, 34 | 40 | 88)
+        (ScalarKind::F32, false, 88) | (ScalarKind::F64, false, 88 | 96) => return Some(DEALT),
+        (ScalarKind::F32, false, 40 | 56 | 80)
+        | (ScalarKind::F64, false, 34 | 40 | 80)
         | (ScalarKind::C32, false, 40 | 48 | 80)
         | (ScalarKind::C64, false, 40 | 64 | 72) => return Some(ROWS),
         (ScalarKind::F64, true, 40 | 88) | (ScalarKind::C32, true, 40) => return Some(ROWS_INVERSE),
