@@ -445,9 +445,13 @@ mutants! {
     rows_of_u_are_looked_up_where_they_no_longer_stand {
         file: "resident.cuh", from: "return i < first + NB ? i :", to: "return false ? i :", order: 61, plan: "resident", shown: Results,
     }
+    places_of_rows_of_u_are_written_beside_those_that_others_read {
+        file: "window.cuh", from: "last_block(window, end)) = i;\n        crew_sync();", to: "last_block(window, end)) = i;", order: 61,
+        plan: "resident:panel=8,window=32,helpers=1", rows_first: true, shown: Check("race"),
+    }
     rows_of_u_have_no_place_in_the_next_window {
-        file: "window.cuh", from: "for (int i = tid; i < end; i += CREW) chip.place_of", to: "for (int i = end; i < end; i += CREW) chip.place_of",
-        order: 33, plan: "resident:panel=4,window=8", shown: Results,
+        file: "window.cuh", from: "i < end - NB; i += CREW) chip.place_of", to: "i < window - NB; i += CREW) chip.place_of",
+        order: 33, plan: "resident:panel=4,window=8", shown: Check("race"),
     }
     a_sum_is_taken_in_another_order {
         file: "rows.cuh", from: "Upwards ? q : PACKS - 1 - q", to: "q", plan: "resident:tensor=0", step: Step::All, shown: Results,
@@ -506,7 +510,7 @@ mutants! {
     }
     a_row_of_the_panel_beyond_the_matrix_is_updated {
         file: "tile.cuh", from: "below(m) / EIGHT * EIGHT < order", to: "below(m) / EIGHT * EIGHT <= order", order: 40, plan: "resident:panel=8,tensor=1",
-        shown: Results,
+        shown: Check("uninitialised memory"),
     }
     a_matrix_that_begins_off_a_pack_is_taken_for_one_that_does_not {
         file: "resident.cuh", from: "start + (ODD ?", to: "start + (false ?", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,

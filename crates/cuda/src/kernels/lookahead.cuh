@@ -309,7 +309,6 @@ __device__ inline void keep_origins(const Panels<Rows>& panel, const Chip& chip,
     Lanes::sync();
     UNROLL for (int r = 0; r < Rows; ++r)
         if (panel.position[r] >= 0) chip.origin[panel.position[r]] = origin[r];
-    Lanes::sync();
 }
 
 // What is done in a step, after the first of which all columns are on chip.

@@ -101,7 +101,8 @@ __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, 
             catch_up(chip, out, window, end, n, order, tid);
         }
         factor_columns(chip, shared, window, end, n, order, tid);
-        for (int i = tid; i < end; i += CREW) chip.place_of(chip.origin[i], last_block(window, end)) = i;
+        // What comes from the left asks in the last block column where rows stand: rows of U, too.
+        for (int i = tid; i < end - NB; i += CREW) chip.place_of(chip.origin[i], last_block(window, end)) = i;
         crew_sync();
         bad |= store(chip, out, window, min(end, n), n, tid);
     }
