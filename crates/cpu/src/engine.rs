@@ -120,11 +120,19 @@ impl Engine {
     pub(crate) fn unpack<T: CpuScalar>(&self, from: &[T], to: &mut [Option<MatrixMut<'_, T>>]) -> u32 {
         match (self.kind, to) {
             (Kind::Interleaved, to) => T::unpack(self.set, Unpack { from, to, exchanges: None }),
-            (Kind::Blocked, [Some(to), ..]) => {
-                u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to }) != 0)
-            }
-            _ => 0,
+            (Kind::Blocked, to) => self.unpack_columns(from, to, None),
         }
+    }
+
+    /// Hands over the matrix of a group of one; `columns`: which of them comes to each place, if not its own.
+    fn unpack_columns<T: CpuScalar>(
+        &self,
+        from: &[T],
+        to: &mut [Option<MatrixMut<'_, T>>],
+        columns: Option<&[u32]>,
+    ) -> u32 {
+        let [Some(to), ..] = to else { return 0 };
+        u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to, columns }) != 0)
     }
 
     /// Takes matrices over, all of one shape, and factors them; gives the column of the first zero pivot of each.
@@ -159,8 +167,10 @@ impl Engine {
                 T::unpack(self.set, Unpack { from: a, to, exchanges: (!exchange).then_some(exchanges) })
             }
             Kind::Blocked => {
-                blocked::getri(self.set, team, (&mut *a, aside), self.ld, exchanges);
-                self.unpack(a, to)
+                blocked::getri(self.set, team, (&mut *a, aside), self.ld, self.order);
+                let mut places = [0; blocked::MOST_PLACES];
+                let columns = blocked::exchange_columns(a, self.ld, exchanges, &mut places);
+                self.unpack_columns(a, to, columns)
             }
         }
     }

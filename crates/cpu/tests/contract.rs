@@ -240,6 +240,23 @@ fn tiny_pivots_are_divided_by() {
 }
 
 #[test]
+fn columns_of_an_inverse_come_to_their_places_however_many_there_are() -> Result<(), Error> {
+    for (n, threads) in [(97, 1), (1024, 1), (1025, 1), (1030, 2)] {
+        // One power of two in each row and column, so that the inverse is exact.
+        let row = |j: usize| j * 7 % n;
+        let weight = |j: usize| f32::powi(2.0, (j % 5) as i32);
+        let a = Batch::<f32>::from_fn(1, n, n, |_, i, j| if i == row(j) { weight(j) } else { 0.0 })?;
+        let cpu = Cpu::builder().threads(threads).build()?;
+        let inverse = cpu.invert_with(&a, Extras::none(), &forced("blocked"))?;
+        let expected = |i: usize, j: usize| if j == row(i) { 1.0 / weight(i) } else { 0.0 };
+        let x = inverse.batch.view();
+        let wrong = (0..n * n).find(|e| x.get(0, e % n, e / n) != Some(expected(e % n, e / n)));
+        assert_eq!(wrong, None, "order {n}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_plan_that_does_not_exist_is_refused_with_those_that_do() {
     let a = random::<f64>(1, 4, 4, 1);
     let error = Cpu::new().invert_with(&a, Extras::none(), &forced("warp")).unwrap_err();

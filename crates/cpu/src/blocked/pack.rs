@@ -49,6 +49,8 @@ pub struct UnpackColumns<'a, 'b, T: Scalar> {
     /// The distance of columns, in numbers.
     pub(crate) ld: usize,
     pub(crate) to: &'b mut MatrixMut<'a, T>,
+    /// Which column comes to each place, if not its own.
+    pub(crate) columns: Option<&'b [u32]>,
 }
 
 impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
@@ -58,10 +60,11 @@ impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> u32 {
         let mut sums = Sums::<L>::default();
-        let Self { from, ld, to } = self;
+        let Self { from, ld, to, columns } = self;
         let (from, ld, rows) = (L::from_numbers(from), ld / L::COUNT, to.rows());
         for j in 0..to.cols() {
-            let from = &from[j * ld..(j + 1) * ld];
+            let column = columns.map_or(j, |columns| columns[j] as usize);
+            let from = &from[column * ld..(column + 1) * ld];
             sums.add(L::as_vectors(&from[..rows.div_ceil(L::COUNT)]));
             if let Some(column) = to.column_mut(j) {
                 let (parts, rest) = L::reals_mut(column).split_at_mut(rows / L::COUNT * (L::PARTS * L::COUNT));
