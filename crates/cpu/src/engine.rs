@@ -124,15 +124,15 @@ impl Engine {
         }
     }
 
-    /// Hands over the matrix of a group of one; `columns`: which of them comes to each place, if not its own.
+    /// Hands over the matrix of a group of one; `exchanges`: of an inverse whose columns are still to come to their places.
     fn unpack_columns<T: CpuScalar>(
         &self,
         from: &[T],
         to: &mut [Option<MatrixMut<'_, T>>],
-        columns: Option<&[u32]>,
+        exchanges: Option<&[u32]>,
     ) -> u32 {
         let [Some(to), ..] = to else { return 0 };
-        u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to, columns }) != 0)
+        u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to, exchanges }) != 0)
     }
 
     /// Takes matrices over, all of one shape, and factors them; gives the column of the first zero pivot of each.
@@ -167,10 +167,9 @@ impl Engine {
                 T::unpack(self.set, Unpack { from: a, to, exchanges: (!exchange).then_some(exchanges) })
             }
             Kind::Blocked => {
-                blocked::getri(self.set, team, (&mut *a, aside), self.ld, self.order);
-                let mut places = [0; blocked::MOST_PLACES];
-                let columns = blocked::exchange_columns(a, self.ld, exchanges, &mut places);
-                self.unpack_columns(a, to, columns)
+                let exchange = !blocked::columns_move(self.order);
+                blocked::getri(self.set, team, (&mut *a, aside), self.ld, exchanges, exchange);
+                self.unpack_columns(a, to, (!exchange).then_some(exchanges))
             }
         }
     }

@@ -34,15 +34,17 @@ fn block<T>(team: &Team, order: usize) -> Option<usize> {
     (together > 1 && width > MOST_LANES).then_some(width)
 }
 
-/// Solves `X L = U⁻¹` in the place of the factors of order `order`, their columns `ld` numbers apart, with room for [`columns_aside`]. Where its factors are not
-/// finite, or have a zero on the diagonal, anything comes out.
+/// Inverts the factored matrix of order `exchanges.len()`, its columns `ld` numbers apart, with room for [`columns_aside`]; `exchange`: its columns to their places, too. Where its
+/// factors are not finite, or have a zero on the diagonal, anything comes out.
 pub(crate) fn getri<T: CpuScalar>(
     set: InstructionSet,
     team: &Team,
     (a, aside): (&mut [T], &mut [T]),
     ld: usize,
-    order: usize,
+    exchanges: &[u32],
+    exchange: bool,
 ) {
+    let order = exchanges.len();
     let mut first = 0;
     while first < order {
         let end = block::<T>(team, order).map_or(order, |width| order.min(first + width));
@@ -73,32 +75,13 @@ pub(crate) fn getri<T: CpuScalar>(
         T::invert_lower(set, InvertLower { a, aside, ld, order, columns: first..end });
         end = first;
     }
-}
-
-/// Columns of an inverse that come to their places as it is handed over; in larger ones they are exchanged before.
-pub(crate) const MOST_PLACES: usize = 1024;
-
-/// Which column of `X L = U⁻¹` comes to each place of the inverse. Gives nothing where they have been exchanged in `a` instead.
-pub(crate) fn exchange_columns<'a, T>(
-    a: &mut [T],
-    ld: usize,
-    exchanges: &[u32],
-    places: &'a mut [u32; MOST_PLACES],
-) -> Option<&'a [u32]> {
-    let order = exchanges.len();
-    let exchanges = exchanges.iter().enumerate().rev().map(|(k, &p)| (k, p as usize));
-    if let Some(places) = places.get_mut(..order) {
-        for (j, place) in places.iter_mut().enumerate() {
-            *place = j as u32;
+    for (k, &p) in if exchange { exchanges } else { &[] }.iter().enumerate().rev() {
+        let p = p as usize;
+        if p > k {
+            let (left, right) = a.split_at_mut(p * ld);
+            left[k * ld..(k + 1) * ld].swap_with_slice(&mut right[..ld]);
         }
-        exchanges.for_each(|(k, p)| places.swap(k, p));
-        return Some(places);
     }
-    for (k, p) in exchanges.filter(|(k, p)| p > k) {
-        let (left, right) = a.split_at_mut(p * ld);
-        left[k * ld..(k + 1) * ld].swap_with_slice(&mut right[..ld]);
-    }
-    None
 }
 
 /// What the columns before contribute to columns of `U⁻¹`, in the rows that are above all of their diagonals.

@@ -30,12 +30,10 @@ mod tile;
 use batchla_core::ScalarKind;
 
 pub(crate) use self::getrf::{Update, getrf};
-pub(crate) use self::getri::{
-    InvertLower, InvertUpper, MOST_PLACES, SumLower, SumUpper, columns_aside, exchange_columns, getri,
-};
+pub(crate) use self::getri::{InvertLower, InvertUpper, SumLower, SumUpper, columns_aside, getri};
 pub(crate) use self::getrs::{BlockedGetrs, Transposed};
 pub(crate) use self::laswp::ExchangeRows;
-pub(crate) use self::pack::{PackColumns, UnpackColumns};
+pub(crate) use self::pack::{PackColumns, UnpackColumns, columns_move};
 pub(crate) use self::pairs::Pairs;
 pub(crate) use self::panel::FactorPanel;
 

@@ -2,6 +2,7 @@
 
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
+use crate::interleaved::exchange;
 use crate::routines::Sums;
 use crate::simd::{Lanes, Work};
 
@@ -49,8 +50,16 @@ pub struct UnpackColumns<'a, 'b, T: Scalar> {
     /// The distance of columns, in numbers.
     pub(crate) ld: usize,
     pub(crate) to: &'b mut MatrixMut<'a, T>,
-    /// Which column comes to each place, if not its own.
-    pub(crate) columns: Option<&'b [u32]>,
+    /// Exchanges of rows: columns of an inverse go where these want them. Where they [can](columns_move).
+    pub(crate) exchanges: Option<&'b [u32]>,
+}
+
+/// The most columns that come to their places as they are handed over.
+const MOST_PLACES: usize = 1024;
+
+/// Whether columns of an inverse do so: where a table of them is small.
+pub(crate) fn columns_move(order: usize) -> bool {
+    order <= MOST_PLACES
 }
 
 impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
@@ -60,11 +69,18 @@ impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> u32 {
         let mut sums = Sums::<L>::default();
-        let Self { from, ld, to, columns } = self;
+        let Self { from, ld, to, exchanges } = self;
         let (from, ld, rows) = (L::from_numbers(from), ld / L::COUNT, to.rows());
-        for j in 0..to.cols() {
-            let column = columns.map_or(j, |columns| columns[j] as usize);
-            let from = &from[column * ld..(column + 1) * ld];
+        let mut places = [0; MOST_PLACES];
+        if let Some(exchanges) = exchanges {
+            for k in 0..exchanges.len() {
+                places[k] = k as u32;
+            }
+            exchange(&mut places, exchanges, 0..exchanges.len(), 1);
+        }
+        for k in 0..to.cols() {
+            let from = &from[k * ld..(k + 1) * ld];
+            let j = if exchanges.is_some() { places[k] as usize } else { k };
             sums.add(L::as_vectors(&from[..rows.div_ceil(L::COUNT)]));
             if let Some(column) = to.column_mut(j) {
                 let (parts, rest) = L::reals_mut(column).split_at_mut(rows / L::COUNT * (L::PARTS * L::COUNT));

@@ -77,7 +77,7 @@ pub(super) const IN_PLACE: Places = {
 
 /// Makes some exchanges.
 #[inline(always)]
-pub(super) fn exchange(places: &mut Places, exchanges: &[u32], steps: Range<usize>, parts: usize) {
+pub(crate) fn exchange(places: &mut [u32], exchanges: &[u32], steps: Range<usize>, parts: usize) {
     for (k, &p) in steps.clone().zip(&exchanges[steps]) {
         for part in 0..parts {
             places.swap(k * parts + part, p as usize * parts + part);
