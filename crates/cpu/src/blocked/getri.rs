@@ -75,7 +75,8 @@ pub(crate) fn getri<T: CpuScalar>(
         T::invert_lower(set, InvertLower { a, aside, ld, order, columns: first..end });
         end = first;
     }
-    for (k, &p) in if exchange { exchanges } else { &[] }.iter().enumerate().rev() {
+    let wanted = if exchange { exchanges } else { &[] };
+    for (k, &p) in wanted.iter().enumerate().rev() {
         let p = p as usize;
         if p > k {
             let (left, right) = a.split_at_mut(p * ld);
