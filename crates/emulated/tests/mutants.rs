@@ -419,8 +419,24 @@ mutants! {
         shown: Results,
     }
     what_is_beyond_the_matrix_is_zero {
-        file: "resident.cuh", from: "*a.at(k, e) = e == k ? one<Scalar>() : zero<Scalar>();", to: "*a.at(k, e) = zero<Scalar>();", order: 13,
+        file: "resident.cuh", from: "*a.at(k, j) = j == k ? one<Scalar>() : zero<Scalar>();", to: "*a.at(k, j) = zero<Scalar>();", order: 13,
         plan: "resident:panel=4", shown: Results,
+    }
+    the_first_panel_is_factored_before_it_has_come {
+        file: "lookahead.cuh", from: "if (!helps) wait_copies<0>();", to: "", plan: "resident:helpers=1,tensor=1", shown: Check("copy under way"),
+    }
+    helpers_work_with_columns_that_have_not_come {
+        file: "lookahead.cuh", from: "if (first == 0) wait_copies<0>();", to: "", plan: "resident:helpers=1,tensor=1", shown: Check("copy under way"),
+    }
+    helpers_bring_a_share_of_the_columns_too_few {
+        file: "lookahead.cuh", from: "helps ? tid / WIDE - 1 : 0", to: "helps ? tid / WIDE : 0", plan: "resident:helpers=2,tensor=1",
+        shown: Check("uninitialised memory"),
+    }
+    every_other_column_is_left_out {
+        file: "resident.cuh", from: "c < (turns ? 2 : 1)", to: "c < 1", scalar: ScalarKind::C32, order: 39, plan: "resident", shown: Check("uninitialised memory"),
+    }
+    a_chosen_row_is_said_to_stand_where_the_threads_first_does {
+        file: "getf2.cuh", from: "place = which == r ? panel.place(r, tid) : place;", to: "", plan: "resident", shown: Results,
     }
     the_row_on_the_diagonal_is_never_chosen {
         file: "getf2.cuh", from: "panel.place(r, tid) >= j ?", to: "panel.place(r, tid) > j ?", order: 13, plan: "resident:panel=4",

@@ -70,6 +70,8 @@ template <int Width, int Rows>
 __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int tid) {
     UNROLL for (int r = 0; r < Rows; ++r) panel.place(r, tid) -= first;  // compared with constants
     constexpr bool LONG = Rows > 1 && PACKS > 8;  // rows so long that to branch is cheaper than to store none of them
+    // Numbers of a pack, of a row, and of what is told of it: the reciprocal, and in the first number after that a place.
+    constexpr int PACK = 16 / sizeof(Real), ROW = PACKS * PACK, TOLD = sizeof(Pair) <= 16 ? sizeof(Pair) / sizeof(Real) : 3;
     constexpr u32 LEAST = Range<Real>::LEAST_KEY - 1, MOST = Range<Real>::MOST_KEY - 1;
     u32 ties = 0, furthest = 0;  // above LEAST, or around it
     UNROLL for (int j = 0; j < Width; ++j) {
@@ -93,14 +95,15 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         ties |= (those & (those - 1)) | u32(mine & tie);
         furthest = max(furthest, most - LEAST);
         Candidate& candidate = election.candidates(j)[0];
+        Position place = panel.place(0, tid);
         UNROLL for (int r = 0; r < Rows; ++r) {
             const bool chosen = mine & (which == r);
+            place = which == r ? panel.place(r, tid) : place;
             if (LONG && !chosen) continue;
-            constexpr int PACK = 16 / sizeof(Real), PAIR = 2 * sizeof(Scalar) / sizeof(Real);
-            UNROLL for (int c = j / Pack::LENGTH * Pack::LENGTH; c < NB; c += Pack::LENGTH) store_if<PACK>(chosen, parts(candidate.row + c), parts(&panel.at(r, c, tid)));
-            const Pair told = {{inverse, carrying<Scalar>(panel.place(r, tid))}};
-            store_if<PAIR>(chosen, parts(candidate.told().value), parts(told.value));
+            store_if<ROW>(chosen, j / Pack::LENGTH * PACK, parts(candidate.row), parts(&panel.at(r, 0, tid)));
         }
+        const Pair tells = {{inverse, carrying<Scalar>(place)}};
+        store_if<TOLD>(mine, 0, parts(candidate.told().value), parts(tells.value));
         Lanes::sync();
         Scalar row[PACKS * Pack::LENGTH];
         UNROLL for (int p = j / Pack::LENGTH; p < PACKS; ++p)

@@ -67,34 +67,46 @@ __device__ inline Divisor<T> divisor(T value) {
     return {value, reciprocal(value)};
 }
 
-// Stores two or four numbers, side by side in shared memory, where `wanted` holds; no branch.
-template <int Count>
-__device__ inline void store_if(bool wanted, double* shared, const double* x) {
-    UNROLL for (int s = 0; s < Count; s += 2) {
+// Where `wanted` holds, stores `Count` numbers in shared memory, by packs from number `first` on; no branch. How far each pack is from the first is part of its instruction: else
+// there would be one more to add it.
+template <int Count, int Done = 0>
+__device__ inline void store_if(bool wanted, int first, double* shared, const double* x) {
+    if (Done >= first) {
 #if PTX_ARCH > 0
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v2.f64 [%1], {%2, %3}; }" ::"r"(u32(wanted)),
-                     "r"(u32(__cvta_generic_to_shared(shared + s))), "d"(x[s]), "d"(x[s + 1])
-                     : "memory");
+        const u32 to = u32(__cvta_generic_to_shared(shared));
+        if constexpr (Count - Done >= 2) {
+            asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v2.f64 [%1 + %4], {%2, %3}; }" ::"r"(u32(wanted)), "r"(to), "d"(x[Done]),
+                         "d"(x[Done + 1]), "n"(Done * 8)
+                         : "memory");
+        } else {
+            asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.f64 [%1 + %3], %2; }" ::"r"(u32(wanted)), "r"(to), "d"(x[Done]), "n"(Done * 8)
+                         : "memory");
+        }
 #else
-        for (int t = s; wanted && t < s + 2; ++t) shared[t] = x[t];
+        for (int t = Done; wanted && t < min(Done + 2, Count); ++t) shared[t] = x[t];
 #endif
     }
+    if constexpr (Done + 2 < Count) store_if<Count, Done + 2>(wanted, first, shared, x);
 }
-template <int Count>
-__device__ inline void store_if(bool wanted, float* shared, const float* x) {
+template <int Count, int Done = 0>
+__device__ inline void store_if(bool wanted, int first, float* shared, const float* x) {
+    static_assert(Count == 2 || Count % 4 == 0, "whole packs, or half of one");
+    if (Done >= first) {
 #if PTX_ARCH > 0
-    const u32 to = u32(__cvta_generic_to_shared(shared));
-    if constexpr (Count == 4) {
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v4.f32 [%1], {%2, %3, %4, %5}; }" ::"r"(u32(wanted)), "r"(to), "f"(x[0]),
-                     "f"(x[1]), "f"(x[2]), "f"(x[3])
-                     : "memory");
-    } else {
-        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v2.f32 [%1], {%2, %3}; }" ::"r"(u32(wanted)), "r"(to), "f"(x[0]), "f"(x[1])
-                     : "memory");
-    }
+        const u32 to = u32(__cvta_generic_to_shared(shared));
+        if constexpr (Count - Done >= 4) {
+            asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v4.f32 [%1 + %6], {%2, %3, %4, %5}; }" ::"r"(u32(wanted)), "r"(to), "f"(x[Done]),
+                         "f"(x[Done + 1]), "f"(x[Done + 2]), "f"(x[Done + 3]), "n"(Done * 4)
+                         : "memory");
+        } else {
+            asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.shared.v2.f32 [%1], {%2, %3}; }" ::"r"(u32(wanted)), "r"(to), "f"(x[Done]), "f"(x[Done + 1])
+                         : "memory");
+        }
 #else
-    for (int t = 0; wanted && t < Count; ++t) shared[t] = x[t];
+        for (int t = Done; wanted && t < min(Done + 4, Count); ++t) shared[t] = x[t];
 #endif
+    }
+    if constexpr (Done + 4 < Count) store_if<Count, Done + 4>(wanted, first, shared, x);
 }
 // The slot of the multiprocessor that the calling warp has; slots four apart share their arithmetic units.
 __device__ inline u32 warp_slot() {

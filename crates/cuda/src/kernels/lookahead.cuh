@@ -74,9 +74,10 @@ __device__ inline void load_panel(Panels<Rows>& panel, Resident a, Shared& share
         UNROLL for (int k = 1; k < NB; ++k) shared.upper[k][c] = y[k];
     }
     Lanes::sync();
+    constexpr int AT_ONCE = Number<Scalar>::COMPLEX && (WINDOW == 0 || !TENSOR) ? 2 : 4;  // as measured: shorter text, or less to count
     const Scalar* own[Rows];
     UNROLL for (int r = 0; r < Rows; ++r) own[r] = a.at(max(panel.position[r], 0), before);
-#pragma unroll 4
+#pragma unroll(AT_ONCE)
     for (int k = 0; k < NB; ++k) {
         Scalar l[Rows];
         UNROLL for (int r = 0; r < Rows; ++r) l[r] = own[r][k * a.stride];
@@ -276,18 +277,29 @@ __device__ inline void follow(Resident a, const Exchange& exchange, int first, i
     }
 }
 
-// Begins with columns 0 .. `end`: those of the first panel are there on return, others come while it is factored. Where there is no matrix (`live` does
+// Begins with columns 0 .. `end`: those of the first panel are there on return, for the warp that factors it; others come while it does. Where there is no matrix (`live` does
 // not hold), with the identity.
 __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared, int end, int n, int order, int tid, bool live) {
+    // Helpers have nothing to do before the first panel is there: they bring what is behind it. Where that was no gain, all bring all.
+    constexpr bool APART = HELPERS > 0 && WINDOW == 0 && !(INVERTS && Number<Scalar>::COMPLEX && !TENSOR);
+    constexpr int WIDE = APART ? LANES : CREW;
+    const bool helps = APART && tid >= LANES;
+    const Share<WIDE> share = {tid % WIDE, helps ? tid / WIDE - 1 : 0, helps ? HELPERS : 1};
     if (tid == 0) shared.begin();
-    for (int i = tid; i < order; i += CREW) chip.origin[i] = i;
-    if (live) {
-        fetch_columns(chip.matrix, in, 0, min(NB, n), n, tid);
-        fetch_columns(chip.matrix, in, NB, min(end, n), n, tid);
+    for (int i = tid; tid < LANES && i < order; i += LANES) chip.origin[i] = i;
+#pragma unroll 1
+    for (int part = helps ? 1 : 0; part < (APART && !helps ? 1 : 2); ++part) {
+        const int from = part * NB, last = part == 0 ? NB : end;
+        if (live) fetch_columns(chip.matrix, in, from, min(last, n), n, share);
+        fill_beyond(chip.matrix, from, last, live ? n : 0, order, share);
     }
-    fill_beyond(chip.matrix, 0, end, live ? n : 0, order, tid);
-    wait_copies<1>();
-    crew_sync();
+    if (!APART) {
+        wait_copies<1>();
+        crew_sync();
+    } else {
+        if (!helps) wait_copies<0>();
+        Lanes::sync();
+    }
 }
 
 // Where rows that are dealt were before the latest exchange, of the panel at `before`.

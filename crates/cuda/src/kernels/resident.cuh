@@ -149,28 +149,38 @@ struct alignas(16) Staggered : T {
 // The pack that an element is part of; without `ODD`, the first.
 __device__ inline u64 pack_around(const void* x) { return ODD ? u64(x) / sizeof(Pack) * sizeof(Pack) : u64(x); }
 
-// Begins to copy columns `from` .. `end` of a matrix, by packs where these begin where a pack does (`ODD`: or half a pack later), or else by elements, neighbours in memory by neighbouring threads.
-__device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, int tid) {
-    constexpr bool OWN = BATCHLA_UNIT_ROWS_IN;
-    const bool whole = OWN && (ODD ? a.col % 2 == 1 && n % 2 == 1 : (u64(a.at(0, from)) | a.col * sizeof(Scalar)) % sizeof(Pack) == 0);
+// The calling thread's share of a piece of work: thread `own` of group `group` of `groups`, of `Wide` threads each.
+template <int Wide>
+struct Share {
+    int own, group, groups;
+
+    __device__ int thread() const { return group * Wide + own; }
+    __device__ int threads() const { return groups * Wide; }
+};
+
+// Begins to copy every `by`-th column of a matrix, from `from` on before `end`: by packs where these columns begin where a pack does (`ODD`: or half a pack later), else by
+// elements; neighbours in memory by neighbouring threads.
+template <int Wide>
+__device__ inline void fetch_alike(Resident to, Input a, int from, int end, int by, int n, Share<Wide> share) {
+    const bool whole = ODD ? a.col % 2 == 1 && n % 2 == 1 : (u64(a.at(0, from)) | by * a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
     if (whole) {
         // Where columns are short, some side by side.
-        constexpr int DEEP = ORDER == 0 || ORDER > CREW / 2 * Pack::LENGTH ? CREW : ORDER > CREW / 4 * Pack::LENGTH ? CREW / 2 : CREW / 4;
-        constexpr int ROUNDS = DEEP < CREW ? 1 : (OWN_ROWS + Pack::LENGTH - 1) / Pack::LENGTH;
-        const int row = tid % DEEP * Pack::LENGTH, column = from + tid / DEEP;
+        constexpr int DEEP = ORDER == 0 || ORDER > Wide / 2 * Pack::LENGTH ? Wide : ORDER > Wide / 4 * Pack::LENGTH ? Wide / 2 : Wide / 4;
+        constexpr int MOST = (ROWS * LANES + Wide - 1) / Wide, ROUNDS = DEEP < Wide ? 1 : (MOST + Pack::LENGTH - 1) / Pack::LENGTH, ABREAST = Wide / DEEP;
+        const int row = share.own % DEEP * Pack::LENGTH, column = from + (share.group * ABREAST + share.own / DEEP) * by, step = share.groups * ABREAST * by;
         UNROLL for (int r = 0; r < ROUNDS; ++r) {
             const int i = row + r * DEEP * Pack::LENGTH;
             if (i + Pack::LENGTH > n) continue;
             const Scalar* source = a.at(i, column) + ODD;
             Scalar* target = to.at(i, column) + ODD;
 #pragma unroll 4
-            for (int j = column; j < end; j += CREW / DEEP, source += CREW / DEEP * a.col, target += CREW / DEEP * to.stride)
+            for (int j = column; j < end; j += step, source += step * a.col, target += step * to.stride)
                 copy_async(reinterpret_cast<Pack*>(pack_around(target)), reinterpret_cast<const Pack*>(pack_around(source)));
         }
         // The rest, a row at a time: a copy by one lane costs as much as by all.
         if (ODD) {
 #pragma unroll 1
-            for (int j = from + tid; j < end; j += CREW) {
+            for (int j = from + share.thread() * by; j < end; j += share.threads() * by) {
                 const int i = u64(a.at(0, j)) % sizeof(Pack) == 0 ? n - 1 : 0;
                 copy_async(to.at(i, j), a.at(i, j));
             }
@@ -178,38 +188,58 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
 #pragma unroll 1
             for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
 #pragma unroll 1
-                for (int j = from + tid; j < end; j += CREW) copy_async(to.at(i, j), a.at(i, j));
+                for (int j = from + share.thread() * by; j < end; j += share.threads() * by) copy_async(to.at(i, j), a.at(i, j));
         }
     } else {
-        const int begin = OWN ? 0 : from, owned = OWN ? n : end, lines = OWN ? end - from : n;
-        UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            const int i = begin + tid + r * CREW;
-            if (i >= owned) continue;
-            const Scalar* source = OWN ? a.at(i, from) : a.at(0, i);
-            Scalar* target = OWN ? to.at(i, from) : to.at(0, i);
-            const u64 step = OWN ? a.col : a.row;
-            const int stride = OWN ? to.stride : 1;
+        const int column = from + share.group * by, step = share.groups * by;
+#pragma unroll 1
+        for (int i = share.own; i < n; i += Wide) {
+            const Scalar* source = a.at(i, column);
+            Scalar* target = to.at(i, column);
 #pragma unroll 4
-            for (int line = 0; line < lines; ++line, source += step, target += stride) copy_async(target, source);
+            for (int j = column; j < end; j += step, source += step * a.col, target += step * to.stride) copy_async(target, source);
+        }
+    }
+}
+
+// Begins to copy columns `from` .. `end` of a matrix.
+template <int Wide>
+__device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, Share<Wide> share) {
+    if (BATCHLA_UNIT_ROWS_IN) {
+        // Of columns that are an odd number of half packs apart every other one begins where a pack does: worth it, but for inverses, whose kernels lose more by longer text.
+        const bool turns = Number<Scalar>::COMPLEX && Pack::LENGTH == 2 && !INVERTS && a.col % 2 == 1;
+#pragma unroll 1
+        for (int c = 0; c < (turns ? 2 : 1); ++c) fetch_alike(to, a, from + c, end, turns ? 2 : 1, n, share);
+    } else {
+        // A thread has a column.
+#pragma unroll 1
+        for (int j = from + share.thread(); j < end; j += share.threads()) {
+            const Scalar* source = a.at(0, j);
+            Scalar* target = to.at(0, j);
+#pragma unroll 4
+            for (int i = 0; i < n; ++i, source += a.row, ++target) copy_async(target, source);
         }
     }
     commit_copies();
 }
 
 // The part of columns `from` .. `end` that is beyond a matrix of order n: row k and column k of the identity, for each k from n on.
-__device__ inline void fill_beyond(Resident a, int from, int end, int n, int order, int tid) {
+template <int Wide>
+__device__ inline void fill_beyond(Resident a, int from, int end, int n, int order, Share<Wide> share) {
 #pragma unroll 1
     for (int k = n; k < order; ++k)
 #pragma unroll 1
-        for (int e = tid; e < order; e += CREW) {
-            if (e >= from && e < end) *a.at(k, e) = e == k ? one<Scalar>() : zero<Scalar>();
-            if (e < n && k >= from && k < end) *a.at(e, k) = zero<Scalar>();
-        }
+        for (int j = from + share.thread(); j < end; j += share.threads()) *a.at(k, j) = j == k ? one<Scalar>() : zero<Scalar>();
+#pragma unroll 1
+    for (int k = max(n, from) + share.group; k < end; k += share.groups)
+#pragma unroll 1
+        for (int i = share.own; i < n; i += Wide) *a.at(i, k) = zero<Scalar>();
 }
 
 // Writes columns `begin` .. `end` of a matrix, which are on chip, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
 __device__ inline bool store(const Chip& chip, Output to, int begin, int end, int n, int tid) {
     constexpr bool OWN = BATCHLA_UNIT_ROWS_OUT;
+    constexpr int REST_AT_ONCE = Number<Scalar>::COMPLEX && Pack::LENGTH == 2 ? NB : 1;  // as measured
     const Resident from = chip.columns_from(begin);
     Real trace = 0;  // as long as all is finite
     UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
@@ -229,8 +259,9 @@ __device__ inline bool store(const Chip& chip, Output to, int begin, int end, in
                 if (first + NB <= end) {
                     UNROLL for (int c = 0; c < NB; ++c) move();
                 } else {
-#pragma unroll 1
-                    for (int c = first; c < end; ++c) move();
+#pragma unroll(REST_AT_ONCE)
+                    for (int c = 0; c < NB - 1; ++c)
+                        if (first + c < end) move();
                 }
             }
         } else {

@@ -22,7 +22,7 @@ __device__ inline void fetch_window(const Chip& chip, Input in, int window, int 
         for (int j = window; j < min(end, n); ++j) copy_async(a.at(to, j), in.at(i, j));
     }
     commit_copies();
-    fill_beyond(a, window, end, n, order, tid);
+    fill_beyond(a, window, end, n, order, Share<CREW>{tid, 0, 1});
 }
 
 // Columns `window` .. `end` take the part of all that is on their left.
