@@ -86,13 +86,19 @@ impl<T: Scalar> Work<T> for Update<'_, T> {
 }
 
 /// `B := L⁻¹ B` in `depth` rows from row `top` on, which begins a vector, for the unit triangle in the columns of `l`.
+///
+/// Two vectors at a time take what comes from those above, as fast as a product does; the second takes what comes from the first alone.
 #[inline(always)]
 fn solve_unit_lower<L: Lanes>(l: &[L], b: &mut [L], ld: usize, top: usize, depth: usize) {
     let width = b.len() / ld;
     for start in (0..depth).step_by(L::COUNT) {
-        let i = (top + start) / L::COUNT;
-        let factors = Factors { a: l, b: None, row: top, ld };
-        subtract_product::<L, false>(b, factors, start, (i, i + 1), width);
+        let (i, second) = ((top + start) / L::COUNT, start / L::COUNT % 2 == 1);
+        // From which column on is missing, and in how many vectors.
+        let (first, vectors) = if second { (start - L::COUNT, 1) } else { (0, 2.min((depth - start) / L::COUNT)) };
+        if first < start {
+            let factors = Factors { a: &l[first * ld..], b: None, row: top + first, ld };
+            subtract_product::<L, false>(b, factors, start - first, (i, i + vectors), width);
+        }
         let mut columns = b.chunks_exact_mut(L::COUNT * ld);
         for square in &mut columns {
             solve_square(&l[start * ld..], square, ld, i);
