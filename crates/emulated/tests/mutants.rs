@@ -435,6 +435,9 @@ mutants! {
     every_other_column_is_left_out {
         file: "resident.cuh", from: "c < (turns ? 2 : 1)", to: "c < 1", scalar: ScalarKind::C32, order: 39, plan: "resident", shown: Check("uninitialised memory"),
     }
+    the_last_column_of_a_whole_block_is_not_written {
+        file: "resident.cuh", from: "if (first + NB <= end) {", to: "if (first + NB < end) {", plan: "resident", shown: Results,
+    }
     a_chosen_row_is_said_to_stand_where_the_threads_first_does {
         file: "getf2.cuh", from: "place = which == r ? panel.place(r, tid) : place;", to: "", plan: "resident", shown: Results,
     }
