@@ -433,7 +433,13 @@ mutants! {
         shown: Check("uninitialised memory"),
     }
     every_other_column_is_left_out {
-        file: "resident.cuh", from: "c < (turns ? 2 : 1)", to: "c < 1", scalar: ScalarKind::C32, order: 39, plan: "resident", shown: Check("uninitialised memory"),
+        file: "resident.cuh", from: "first < from + BY;", to: "first < from + 1;", order: 37, plan: "resident:panel=8,tensor=1", shown: Check("uninitialised memory"),
+    }
+    what_the_second_round_of_a_column_brings_is_left_out {
+        file: "resident.cuh", from: "UNROLL for (int r = 0; r < ROUNDS; ++r)", to: "UNROLL for (int r = 0; r < 1; ++r)", order: 77, plan: "resident", shown: Check("uninitialised memory"),
+    }
+    rows_of_a_window_go_to_where_those_before_them_stand {
+        file: "window.cuh", from: "chip.place_of(min(tid + r * CREW, n - 1), WINDOW", to: "chip.place_of(min(tid, n - 1), WINDOW", order: 77, plan: "resident:panel=8,window=32,helpers=1", shown: Results,
     }
     the_last_column_of_a_whole_block_is_not_written {
         file: "resident.cuh", from: "if (first + NB <= end) {", to: "if (first + NB < end) {", plan: "resident", shown: Results,
@@ -506,7 +512,7 @@ mutants! {
     }
     the_next_window_comes_while_others_still_have_their_sums_there {
         file: "rows.cuh", from: "i == j ? one<Scalar>() : zero<Scalar>(); });\n        if (STREAMED) crew_sync();", to: "i == j ? one<Scalar>() : zero<Scalar>(); });",
-        plan: "resident:inverse-window=8", step: Step::All, shown: Check("copy under way"),
+        plan: "resident:inverse-window=8", step: Step::All, shown: Check("race"),
     }
     the_sweep_of_l_begins_before_that_of_u_is_done {
         file: "getri_resident.cu", from: "order, tid);\n            crew_sync();", to: "order, tid);", plan: "resident:inverse-window=8", step: Step::All,
@@ -535,10 +541,10 @@ mutants! {
         file: "resident.cuh", from: "start + (ODD ?", to: "start + (false ?", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
     }
     the_other_end_of_an_odd_column_is_copied_alone {
-        file: "resident.cuh", from: "== 0 ? n - 1 : 0;", to: "!= 0 ? n - 1 : 0;", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
+        file: "resident.cuh", from: "copy_async(to.at(begins ? i : 0, j), a.at(begins ? i : 0, j))", to: "copy_async(to.at(begins ? 0 : i, j), a.at(begins ? 0 : i, j))", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
     }
     odd_columns_are_copied_as_if_they_began_with_a_pack {
-        file: "resident.cuh", from: "return ODD ? u64(x)", to: "return false ? u64(x)", order: 37, plan: "resident:panel=8,tensor=1",
+        file: "resident.cuh", from: "reinterpret_cast<T*>(ODD ?", to: "reinterpret_cast<T*>(false ?", order: 37, plan: "resident:panel=8,tensor=1",
         shown: Check("undefined behaviour"),
     }
 

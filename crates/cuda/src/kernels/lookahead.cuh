@@ -285,6 +285,7 @@ __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared,
     constexpr int WIDE = APART ? LANES : CREW;
     const bool helps = APART && tid >= LANES;
     const Share<WIDE> share = {tid % WIDE, helps ? tid / WIDE - 1 : 0, helps ? HELPERS : 1};
+    if (CROWDS && n < 0) hold_registers(chip.pivots);
     if (tid == 0) shared.begin();
     for (int i = tid; tid < LANES && i < order; i += LANES) chip.origin[i] = i;
 #pragma unroll 1

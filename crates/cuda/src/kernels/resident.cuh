@@ -42,6 +42,17 @@ __device__ inline int crew_warp(int tid) {
     return Uniform && LANES == WARP ? Lanes::broadcast(tid / LANES, 0) : tid / LANES;
 }
 
+// Warps that a quarter of the multiprocessor is to have. One that has registers for more is given more, while another waits for work: where the compiler takes so few of its own accord, `hold_registers`
+// is in the kernel, though it is never run.
+constexpr int WARPS_A_QUARTER = (BATCHLA_BLOCKS * CREW * TEAMS / WARP + 3) / 4;
+constexpr bool CROWDS = Number<Scalar>::COMPLEX && sizeof(Scalar) == 8 && WINDOW == 0 && HELPERS == 1 && WARPS_A_QUARTER == 3;
+__device__ NOINLINE void hold_registers(volatile u32* memory) {
+    constexpr int MOST = 512, HELD = MOST / (WARPS_A_QUARTER + 1);  // registers a thread, of one warp in a quarter; beside those held there are a few for addresses
+    u32 held[HELD];
+    UNROLL for (int i = 0; i < HELD; ++i) held[i] = memory[i];
+    UNROLL for (int i = 0; i < HELD; ++i) memory[i + 1] = held[i];
+}
+
 // Zero as long as all that it was shown is finite.
 template <class R>
 __device__ inline R traced(R trace, R x) {
@@ -146,8 +157,11 @@ struct alignas(16) Staggered : T {
     unsigned char apart[16 + stagger(sizeof(T) + 16, 16)];
 };
 
-// The pack that an element is part of; without `ODD`, the first.
-__device__ inline u64 pack_around(const void* x) { return ODD ? u64(x) / sizeof(Pack) * sizeof(Pack) : u64(x); }
+// The first `T` that begins where an element does or, with `ODD`, later.
+template <class T, class E>
+__device__ inline T* first_from(E* x) {
+    return reinterpret_cast<T*>(ODD ? (u64(x) + sizeof(T) - sizeof(E)) / sizeof(T) * sizeof(T) : u64(x));
+}
 
 // The calling thread's share of a piece of work: thread `own` of group `group` of `groups`, of `Wide` threads each.
 template <int Wide>
@@ -158,58 +172,42 @@ struct Share {
     __device__ int threads() const { return groups * Wide; }
 };
 
-// Begins to copy every `by`-th column of a matrix, from `from` on before `end`: by packs where these columns begin where a pack does (`ODD`: or half a pack later), else by
-// elements; neighbours in memory by neighbouring threads.
-template <int Wide>
-__device__ inline void fetch_alike(Resident to, Input a, int from, int end, int by, int n, Share<Wide> share) {
-    const bool whole = ODD ? a.col % 2 == 1 && n % 2 == 1 : (u64(a.at(0, from)) | by * a.col * sizeof(Scalar)) % sizeof(Pack) == 0;
-    if (whole) {
-        // Where columns are short, some side by side.
-        constexpr int DEEP = ORDER == 0 || ORDER > Wide / 2 * Pack::LENGTH ? Wide : ORDER > Wide / 4 * Pack::LENGTH ? Wide / 2 : Wide / 4;
-        constexpr int MOST = (ROWS * LANES + Wide - 1) / Wide, ROUNDS = DEEP < Wide ? 1 : (MOST + Pack::LENGTH - 1) / Pack::LENGTH, ABREAST = Wide / DEEP;
-        const int row = share.own % DEEP * Pack::LENGTH, column = from + (share.group * ABREAST + share.own / DEEP) * by, step = share.groups * ABREAST * by;
-        UNROLL for (int r = 0; r < ROUNDS; ++r) {
-            const int i = row + r * DEEP * Pack::LENGTH;
-            if (i + Pack::LENGTH > n) continue;
-            const Scalar* source = a.at(i, column) + ODD;
-            Scalar* target = to.at(i, column) + ODD;
-#pragma unroll 4
-            for (int j = column; j < end; j += step, source += step * a.col, target += step * to.stride)
-                copy_async(reinterpret_cast<Pack*>(pack_around(target)), reinterpret_cast<const Pack*>(pack_around(source)));
-        }
-        // The rest, a row at a time: a copy by one lane costs as much as by all.
-        if (ODD) {
-#pragma unroll 1
-            for (int j = from + share.thread() * by; j < end; j += share.threads() * by) {
-                const int i = u64(a.at(0, j)) % sizeof(Pack) == 0 ? n - 1 : 0;
-                copy_async(to.at(i, j), a.at(i, j));
-            }
-        } else {
-#pragma unroll 1
-            for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
-#pragma unroll 1
-                for (int j = from + share.thread() * by; j < end; j += share.threads() * by) copy_async(to.at(i, j), a.at(i, j));
-        }
-    } else {
-        const int column = from + share.group * by, step = share.groups * by;
-#pragma unroll 1
-        for (int i = share.own; i < n; i += Wide) {
-            const Scalar* source = a.at(i, column);
-            Scalar* target = to.at(i, column);
-#pragma unroll 4
-            for (int j = column; j < end; j += step, source += step * a.col, target += step * to.stride) copy_async(target, source);
-        }
-    }
+// Begins to copy every `by`-th column of a matrix, from `from` on before `end`, `T` by `T`, neighbours by neighbouring threads. A column is asked for whole before the next: what two
+// copies share of a line comes once if they follow each other.
+template <class T, int Wide>
+__device__ inline void fetch_by(Resident to, Input a, int from, int end, int by, int n, Share<Wide> share) {
+    constexpr int LENGTH = sizeof(T) / sizeof(Scalar), MOST = ((ORDER > 0 ? ORDER : ROWS * LANES) + LENGTH - 1) / LENGTH;
+    // Where columns are short, some side by side.
+    constexpr int DEEP = MOST > Wide / 2 ? Wide : MOST > Wide / 4 ? Wide / 2 : Wide / 4, ROUNDS = (MOST + DEEP - 1) / DEEP, ABREAST = Wide / DEEP;
+    constexpr int AT_ONCE = ROUNDS > 2 || WINDOW == NB ? 1 : 4 / ROUNDS;  // as measured
+    const int row = share.own % DEEP * LENGTH, column = from + (share.group * ABREAST + share.own / DEEP) * by, step = share.groups * ABREAST * by;
+    const T* source = first_from<const T>(a.at(row, column));
+    T* target = first_from<T>(to.at(row, column));
+#pragma unroll(AT_ONCE)
+    for (int j = column; j < end; j += step, source += step * a.col / LENGTH, target += step * to.stride / LENGTH)
+        UNROLL for (int r = 0; r < ROUNDS; ++r)
+            if (row + (r * DEEP + 1) * LENGTH <= n) copy_async(target + r * DEEP, source + r * DEEP);
 }
 
-// Begins to copy columns `from` .. `end` of a matrix.
+// Begins to copy columns `from` .. `end` of a matrix, by packs where all begin where one does (`ODD`: or half a pack later, in turn), else by elements.
 template <int Wide>
 __device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, Share<Wide> share) {
     if (BATCHLA_UNIT_ROWS_IN) {
-        // Of columns that are an odd number of half packs apart every other one begins where a pack does: worth it, but for inverses, whose kernels lose more by longer text.
-        const bool turns = Number<Scalar>::COMPLEX && Pack::LENGTH == 2 && !INVERTS && a.col % 2 == 1;
+        constexpr int BY = ODD ? 2 : 1;
 #pragma unroll 1
-        for (int c = 0; c < (turns ? 2 : 1); ++c) fetch_alike(to, a, from + c, end, turns ? 2 : 1, n, share);
+        for (int first = from; first < from + BY; ++first) {
+            const bool begins = u64(a.at(0, first)) % sizeof(Pack) == 0;
+            if (Pack::LENGTH > 1 && (ODD || begins && a.col % Pack::LENGTH == 0)) {
+                fetch_by<Pack>(to, a, first, end, BY, n, share);
+                // The rest, a row at a time: a copy by one lane costs as much as by all.
+#pragma unroll 1
+                for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
+#pragma unroll 1
+                    for (int j = first + share.thread() * BY; j < end; j += share.threads() * BY) copy_async(to.at(begins ? i : 0, j), a.at(begins ? i : 0, j));
+            } else {
+                fetch_by<Scalar>(to, a, first, end, BY, n, share);
+            }
+        }
     } else {
         // A thread has a column.
 #pragma unroll 1

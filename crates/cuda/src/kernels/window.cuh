@@ -14,13 +14,12 @@ __device__ inline int last_block(int window, int end) { return (end - 1 - window
 // Begins to copy columns `window` .. `end`, each row to where it stands.
 __device__ inline void fetch_window(const Chip& chip, Input in, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
-    UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-        const int i = tid + r * CREW;
-        if (i >= n) continue;
-        const int to = chip.place_of(i, WINDOW / NB - 1);
-#pragma unroll 4
-        for (int j = window; j < min(end, n); ++j) copy_async(a.at(to, j), in.at(i, j));
-    }
+    int to[OWN_ROWS];
+    UNROLL for (int r = 0; r < OWN_ROWS; ++r) to[r] = chip.place_of(min(tid + r * CREW, n - 1), WINDOW / NB - 1);
+#pragma unroll 2
+    for (int j = window; j < min(end, n); ++j)
+        UNROLL for (int r = 0; r < OWN_ROWS; ++r)
+            if (tid + r * CREW < n) copy_async(a.at(to[r], j), in.at(tid + r * CREW, j));
     commit_copies();
     fill_beyond(a, window, end, n, order, Share<CREW>{tid, 0, 1});
 }

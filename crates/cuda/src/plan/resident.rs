@@ -245,11 +245,12 @@ impl ResidentPlan {
         self.threads + self.helpers * WARP
     }
 
-    /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too.
+    /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too: not for inverses, which
+    /// lose more by it than by copies of single elements.
     pub(crate) fn odd(&self, scalar: ScalarKind, layout: &BatchLayout) -> bool {
         let strides = layout.strides();
         let odd = strides.row == 1 && layout.rows() % 2 == 1 && strides.col % 2 == 1;
-        odd && self.tensor && self.window == 0 && scalar == ScalarKind::F64
+        odd && self.tensor && self.window == 0 && !self.inverts && scalar == ScalarKind::F64
     }
 
     /// What a kernel compiled for the order knows of it: all, or how many panels there are.

@@ -296,14 +296,16 @@ fn columns_on_chip_meet_in_few_banks() {
 }
 
 #[test]
-fn only_whole_matrices_of_doubles_of_odd_length_have_a_kernel_of_their_own() {
-    let odd = |scalar, order, architecture: &str| {
-        let problem = problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 1);
+fn only_factors_of_whole_matrices_of_doubles_of_odd_length_have_a_kernel_of_their_own() {
+    let odd_in = |operation, scalar, order, architecture: &str| {
+        let problem = problem(scalar, operation, SourceKind::Matrix, order, 1);
         let plan = choose(&problem, Some("resident"), architecture).unwrap();
         let text = plan.specifications(&problem)[0].configuration();
         assert!(text.contains("BATCHLA_ODD"), "{text}");
         text.contains("#define BATCHLA_ODD 1")
     };
+    let odd = |scalar, order, architecture: &str| odd_in(Operation::Factorize, scalar, order, architecture);
+    assert!(!odd_in(Operation::Invert, ScalarKind::F64, 63, "sm_90"));
     assert!(odd(ScalarKind::F64, 63, "sm_90") && odd(ScalarKind::F64, 63, "sm_80"));
     assert!(!odd(ScalarKind::F64, 64, "sm_90"));
     // A window's rows come one by one.
