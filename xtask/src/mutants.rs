@@ -138,6 +138,7 @@ pub(crate) fn run(root: &Path, options: &Mutants) -> Result<ExitCode, Box<dyn Er
     }
     let chosen: Vec<usize> = (0..all.len()).filter(|&at| chosen[at] && at % n == k).collect();
     println!("{} of {} mutants", chosen.len(), all.len());
+    trials::unchanged()?;
     let mut by = BTreeMap::<String, usize>::new();
     survivors.retain(|kept, _| all.iter().any(|mutant| key(mutant) == *kept));
     // Saved file by file: what was found stays found.

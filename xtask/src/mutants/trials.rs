@@ -187,6 +187,15 @@ fn words(error: &Error) -> String {
     }
 }
 
+/// Fails where a run finds something in kernels that nobody has changed: it would show every mutant.
+pub(super) fn unchanged() -> Result<(), Error> {
+    let sound = SM_90.emulated().open()?;
+    TRIALS.iter().try_for_each(|(gpu, trial)| {
+        let emulated = gpu.emulated().seed(3).checks(Checks::All).largest_grid(2);
+        trial.run(&emulated.open()?, &sound).map(drop)
+    })
+}
+
 /// What shows a mutant; nothing where no run does.
 pub(super) fn shown(mutant: &Mutant) -> Result<Option<String>, Error> {
     let planted = |gpu: Gpu, seed| {
