@@ -388,7 +388,7 @@ mutants! {
 
     // On chip.
     helpers_go_on_before_the_panel_is_there {
-        file: "lookahead.cuh", from: "if (HELPERS > 0 || first == 0) crew_sync();", to: "if (first == 0) crew_sync();",
+        file: "lookahead.cuh", from: "meet(&shared.meeting, CREW);", to: "",
         plan: "resident:helpers=1,tensor=1", shown: Check("race"),
     }
     columns_are_updated_before_their_rows_of_u_are_solved {
@@ -433,7 +433,7 @@ mutants! {
         shown: Check("uninitialised memory"),
     }
     every_other_column_is_left_out {
-        file: "resident.cuh", from: "first < from + BY;", to: "first < from + 1;", order: 37, plan: "resident:panel=8,tensor=1", shown: Check("uninitialised memory"),
+        file: "resident.cuh", from: "step = share.groups * ABREAST;", to: "step = 2 * share.groups * ABREAST;", order: 37, plan: "resident:panel=8,tensor=1", shown: Check("uninitialised memory"),
     }
     what_the_second_round_of_a_column_brings_is_left_out {
         file: "resident.cuh", from: "UNROLL for (int r = 0; r < ROUNDS; ++r)", to: "UNROLL for (int r = 0; r < 1; ++r)", order: 77, plan: "resident", shown: Check("uninitialised memory"),
@@ -541,7 +541,7 @@ mutants! {
         file: "resident.cuh", from: "start + (ODD ?", to: "start + (false ?", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
     }
     the_other_end_of_an_odd_column_is_copied_alone {
-        file: "resident.cuh", from: "copy_async(to.at(begins ? i : 0, j), a.at(begins ? i : 0, j))", to: "copy_async(to.at(begins ? 0 : i, j), a.at(begins ? 0 : i, j))", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
+        file: "resident.cuh", from: "ODD && !begins(j) ? 0 : i", to: "ODD && begins(j) ? 0 : i", order: 37, plan: "resident:panel=8,tensor=1", shown: Results,
     }
     odd_columns_are_copied_as_if_they_began_with_a_pack {
         file: "resident.cuh", from: "reinterpret_cast<T*>(ODD ?", to: "reinterpret_cast<T*>(false ?", order: 37, plan: "resident:panel=8,tensor=1",

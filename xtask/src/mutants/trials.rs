@@ -132,6 +132,9 @@ pub(super) const TRIALS: &[(Gpu, Trial)] = &[
     (SM_90, trial(F64, 33, "multi-kernel-batched:width=7,panel=7,ahead=4", Step::Factorize, false)),
     (SM_90, trial(F64, 41, "left-looking:exact=1", Step::Invert, false)),
     (SM_90, trial(F64, 16, "resident:panel=16,exact=1,inverse-window=8", Step::All, false)),
+    // Beside the identity a regular matrix alone: as all matrices of a warp go the same way, the one without care.
+    (SM_90, Trial { batch: 1, ..trial(F64, 12, "resident:panel=12,rows=2,exact=1", Step::Factorize, false) }),
+    (SM_90, Trial { batch: 1, ..trial(C64, 8, "resident", Step::All, false) }),
     (SM_90, trial(F64, 16, "resident:panel=16,exact=1,solve-columns=2", Step::System, false)),
     (SM_90, trial(F64, 1, "resident:exact=1", Step::System, false)),
     (SM_90, trial(F32, 16, "resident:panel=16,exact=1,solve-columns=4", Step::SystemInPlace, false)),
@@ -143,6 +146,8 @@ pub(super) const TRIALS: &[(Gpu, Trial)] = &[
     (SM_90, trial(F64, 64, "left-looking:inverse-window=16,inverse-threads=96", Step::Invert, false)),
     (SM_90, trial(C32, 37, BANDS_BY_TWO_WARPS, Step::Solve(Transpose::None), false)),
     (SM_90, trial(C64, 33, NARROW, Step::Solve(Transpose::None), false)),
+    (SM_90, trial(C64, 33, TWO_WARPS, Step::Solve(Transpose::None), false)),
+    (SM_90, trial(F32, 48, TWO_WARPS, Step::Solve(Transpose::None), false)),
     (SM_90, trial(F64, 30, BANDS, Step::Solve(Transpose::None), false)),
     (SM_90, trial(F64, 9, "left-looking:solve-panel=2", Step::Solve(Transpose::None), false)),
     (SM_90, Trial { gaps: Gaps::Lanes, ..trial(F64, 40, "left-looking", Step::Solve(Transpose::None), false) }),

@@ -65,11 +65,12 @@ __device__ void getf2(P& panel, Election& election, int first, int width, bool w
 
 // `Width` columns, a whole panel, by one warp or less, without branches that differ, where all goes as it mostly does: no two elements tie for a pivot, as far as the upper halves of
 // their keys tell, and all pivots may be divided by through their reciprocals. Returns false where one does not: the panel is then spoilt. Of rows beyond the matrix, which
-// are zero left of their diagonal, none has such a pivot too early.
-template <int Width, int Rows>
+// are zero left of their diagonal, none has such a pivot too early. `Alone`: the panel is all of the matrix.
+template <int Width, bool Alone, int Rows>
 __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, int tid) {
     UNROLL for (int r = 0; r < Rows; ++r) panel.place(r, tid) -= first;  // compared with constants
-    constexpr bool LONG = Rows > 1 && PACKS > 8;  // rows so long that to branch is cheaper than to store none of them
+    // Rows so long, or of a panel that is alone so short, that to branch is faster than to store none of them; as measured.
+    constexpr bool LONG = Rows > 1 && PACKS > 8, SHORT = Alone && Rows == 1 && PACKS <= 8 && NB <= 16;
     // Numbers of a pack, of a row, and of what is told of it: the reciprocal, and in the first number after that a place.
     constexpr int PACK = 16 / sizeof(Real), ROW = PACKS * PACK, TOLD = sizeof(Pair) <= 16 ? sizeof(Pair) / sizeof(Real) : 3;
     constexpr u32 LEAST = Range<Real>::LEAST_KEY - 1, MOST = Range<Real>::MOST_KEY - 1;
@@ -95,15 +96,22 @@ __device__ bool getf2_plain(Panel<Rows>& panel, Election& election, int first, i
         ties |= (those & (those - 1)) | u32(mine & tie);
         furthest = max(furthest, most - LEAST);
         Candidate& candidate = election.candidates(j)[0];
-        Position place = panel.place(0, tid);
-        UNROLL for (int r = 0; r < Rows; ++r) {
-            const bool chosen = mine & (which == r);
-            place = which == r ? panel.place(r, tid) : place;
-            if (LONG && !chosen) continue;
-            store_if<ROW>(chosen, j / Pack::LENGTH * PACK, parts(candidate.row), parts(&panel.at(r, 0, tid)));
+        if (SHORT) {
+            if (mine) {
+                post_row(panel, candidate.row, panel.place(0, tid), j, tid);
+                candidate.tell(inverse, panel.place(0, tid));
+            }
+        } else {
+            Position place = panel.place(0, tid);
+            UNROLL for (int r = 0; r < Rows; ++r) {
+                const bool chosen = mine & (which == r);
+                place = which == r ? panel.place(r, tid) : place;
+                if (LONG && !chosen) continue;
+                store_if<ROW>(chosen, j / Pack::LENGTH * PACK, parts(candidate.row), parts(&panel.at(r, 0, tid)));
+            }
+            const Pair tells = {{inverse, carrying<Scalar>(place)}};
+            store_if<TOLD>(mine, 0, parts(candidate.told().value), parts(tells.value));
         }
-        const Pair tells = {{inverse, carrying<Scalar>(place)}};
-        store_if<TOLD>(mine, 0, parts(candidate.told().value), parts(tells.value));
         Lanes::sync();
         Scalar row[PACKS * Pack::LENGTH];
         UNROLL for (int p = j / Pack::LENGTH; p < PACKS; ++p)

@@ -137,6 +137,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
     const int n = known(given), order = order_on_chip(n);
     const int tid = crew_thread(), mine = TEAMS == 1 ? opaque(0) : threadIdx.x / CREW;
     Shared& shared = all[mine];
+    if (HELPERS > 0) begin_meetings(&shared.meeting, CREW);
 
     for (u64 first = u64(blockIdx.x) * TEAMS; first < batch; first += u64(gridDim.x) * TEAMS) {
         const bool live = first + mine < batch;

@@ -108,6 +108,32 @@ __device__ inline void store_if(bool wanted, int first, float* shared, const flo
     }
     if constexpr (Done + 4 < Count) store_if<Count, Done + 4>(wanted, first, shared, x);
 }
+
+// Prepares `place`, in shared memory, for meetings of all `count` threads of a block, which call this together.
+__device__ inline void begin_meetings(u64* place, int count) {
+#if PTX_ARCH >= 800
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(u32(__cvta_generic_to_shared(place))), "r"(count) : "memory");
+    __syncthreads();
+#endif
+}
+// All threads wait for each other, as by `__syncthreads`, but each warp may come here from another place of the text.
+__device__ inline void meet(u64* place, int count) {
+#if PTX_ARCH >= 800
+    const u32 at = u32(__cvta_generic_to_shared(place));
+#if PTX_ARCH >= 900
+    asm volatile("{ .reg .b64 phase; .reg .pred p; mbarrier.arrive.shared.b64 phase, [%0];\nWAIT: mbarrier.try_wait.shared.b64 p, [%0], phase; @!p bra WAIT; }" ::"r"(at)
+                 : "memory");
+#else
+    asm volatile("{ .reg .b64 phase; .reg .pred p; mbarrier.arrive.shared.b64 phase, [%0];\nWAIT: mbarrier.test_wait.shared.b64 p, [%0], phase; @!p bra WAIT; }" ::"r"(at)
+                 : "memory");
+#endif
+#elif PTX_ARCH > 0
+    asm volatile("barrier.sync 1, %0;" ::"r"(count) : "memory");
+#else
+    __syncthreads();
+#endif
+}
+
 // The slot of the multiprocessor that the calling warp has; slots four apart share their arithmetic units.
 __device__ inline u32 warp_slot() {
 #if PTX_ARCH > 0

@@ -171,7 +171,7 @@ __device__ inline void factor_panel(Panels<Rows>& panel, Resident work, Shared& 
             getf2_with_care(panel, work, shared, first, n, order, lane);
             break;
         }
-        if (getf2_plain<WIDTH>(panel, shared, first, lane)) break;
+        if (getf2_plain<WIDTH, IN_REGISTERS>(panel, shared, first, lane)) break;
         plain = false;
         UNROLL for (int r = 0; r < Rows; ++r) panel.position[r] = was[r];
     }
@@ -324,10 +324,14 @@ __device__ inline void keep_origins(const Panels<Rows>& panel, const Chip& chip,
         if (panel.position[r] >= 0) chip.origin[panel.position[r]] = origin[r];
 }
 
-// What is done in a step, after the first of which all columns are on chip.
-__device__ inline void end_step(int first) {
+// What is done in a step, after the first of which all columns are on chip. The warp that factors panels and its helpers come here from loops of their own.
+__device__ inline void end_step(Shared& shared, int first) {
     if (first == 0) wait_copies<0>();
-    if (HELPERS > 0 || first == 0) crew_sync();
+    if (HELPERS > 0) {
+        meet(&shared.meeting, CREW);
+    } else if (first == 0) {
+        crew_sync();
+    }
 }
 
 // Panels from the one at `first` on, before `end`, by the warp that factors them, with `Rows` rows a thread: all, as long as half of them do not hold what is left; then what is
@@ -347,7 +351,7 @@ __device__ inline void factor_panels(const Chip& chip, Shared& shared, int windo
             if (HELPERS == 0 && first > window) follow(a, shared.exchange[(first / NB + 1) % 2], first - NB, end, order, 0, 1, lane);
             factor_panel(panel, a, shared, first, n, order, lane, [&] { load_panel(panel, a, shared, window, first, lane); });
             store_panel(panel, chip, a, shared, window, first, lane);
-            end_step(first);
+            end_step(shared, first);
             first += NB;
         } while (wanted());
         keep_origins(panel, chip, lane);
@@ -365,7 +369,7 @@ __device__ inline void factor_columns(const Chip& chip, Shared& shared, int wind
 #pragma unroll 1
         for (int first = window; first < end; first += NB) {
             if (first > window) follow(chip.columns_from(window), shared.exchange[(first / NB + 1) % 2], first - NB, end, order, warp - 1, HELPERS, lane);
-            end_step(first);
+            end_step(shared, first);
         }
     }
     crew_sync();

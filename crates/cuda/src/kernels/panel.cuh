@@ -88,7 +88,8 @@ struct alignas(16) Election {
     Candidate candidate[ALL_KEPT ? NB : 2][WARPS];
     Scalar row[ALL_KEPT ? 1 : NB][LINE];
     Moves moves;
-    u32 zero;  // the first column whose pivot is zero
+    u32 zero;     // the first column whose pivot is zero
+    u64 meeting;  // of warps whose ways part
 
     // By one thread, some barriers before the first panel's end.
     __device__ void begin() { zero = ~0u; }

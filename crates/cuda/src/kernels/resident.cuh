@@ -42,8 +42,8 @@ __device__ inline int crew_warp(int tid) {
     return Uniform && LANES == WARP ? Lanes::broadcast(tid / LANES, 0) : tid / LANES;
 }
 
-// Warps that a quarter of the multiprocessor is to have. One that has registers for more is given more, while another waits for work: where the compiler takes so few of its own accord, `hold_registers`
-// is in the kernel, though it is never run.
+// Warps that a quarter of the multiprocessor is to have. Kernels whose registers leave room for one more are slower, as if quarters took in more than their share while others wait for work (times
+// say so; no counter was read): where the compiler takes so few of its own accord, `hold_registers` is in the kernel, though it is never run. Measured for c32 alone.
 constexpr int WARPS_A_QUARTER = (BATCHLA_BLOCKS * CREW * TEAMS / WARP + 3) / 4;
 constexpr bool CROWDS = Number<Scalar>::COMPLEX && sizeof(Scalar) == 8 && WINDOW == 0 && HELPERS == 1 && WARPS_A_QUARTER == 3;
 __device__ NOINLINE void hold_registers(volatile u32* memory) {
@@ -172,41 +172,40 @@ struct Share {
     __device__ int threads() const { return groups * Wide; }
 };
 
-// Begins to copy every `by`-th column of a matrix, from `from` on before `end`, `T` by `T`, neighbours by neighbouring threads. A column is asked for whole before the next: what two
-// copies share of a line comes once if they follow each other.
+// Begins to copy columns `from` .. `end` of a matrix, `T` by `T`, neighbours by neighbouring threads. A column is asked for whole before the next: what two copies share of a line comes
+// once if they follow each other.
 template <class T, int Wide>
-__device__ inline void fetch_by(Resident to, Input a, int from, int end, int by, int n, Share<Wide> share) {
+__device__ inline void fetch_by(Resident to, Input a, int from, int end, int n, Share<Wide> share) {
     constexpr int LENGTH = sizeof(T) / sizeof(Scalar), MOST = ((ORDER > 0 ? ORDER : ROWS * LANES) + LENGTH - 1) / LENGTH;
     // Where columns are short, some side by side.
     constexpr int DEEP = MOST > Wide / 2 ? Wide : MOST > Wide / 4 ? Wide / 2 : Wide / 4, ROUNDS = (MOST + DEEP - 1) / DEEP, ABREAST = Wide / DEEP;
     constexpr int AT_ONCE = ROUNDS > 2 || WINDOW == NB ? 1 : 4 / ROUNDS;  // as measured
-    const int row = share.own % DEEP * LENGTH, column = from + (share.group * ABREAST + share.own / DEEP) * by, step = share.groups * ABREAST * by;
-    const T* source = first_from<const T>(a.at(row, column));
-    T* target = first_from<T>(to.at(row, column));
+    const int row = share.own % DEEP * LENGTH, column = from + share.group * ABREAST + share.own / DEEP, step = share.groups * ABREAST;
+    const Scalar* source = a.at(row, column);
+    Scalar* target = to.at(row, column);
 #pragma unroll(AT_ONCE)
-    for (int j = column; j < end; j += step, source += step * a.col / LENGTH, target += step * to.stride / LENGTH)
+    for (int j = column; j < end; j += step, source += step * a.col, target += step * to.stride)
         UNROLL for (int r = 0; r < ROUNDS; ++r)
-            if (row + (r * DEEP + 1) * LENGTH <= n) copy_async(target + r * DEEP, source + r * DEEP);
+            if (row + (r * DEEP + 1) * LENGTH <= n) copy_async(first_from<T>(target) + r * DEEP, first_from<const T>(source) + r * DEEP);
 }
 
 // Begins to copy columns `from` .. `end` of a matrix, by packs where all begin where one does (`ODD`: or half a pack later, in turn), else by elements.
 template <int Wide>
 __device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, Share<Wide> share) {
     if (BATCHLA_UNIT_ROWS_IN) {
-        constexpr int BY = ODD ? 2 : 1;
+        const auto begins = [&](int j) { return u64(a.at(0, j)) % sizeof(Pack) == 0; };
+        if (Pack::LENGTH > 1 && (ODD || begins(from) && a.col % Pack::LENGTH == 0)) {
+            fetch_by<Pack>(to, a, from, end, n, share);
+            // The rest, a row at a time: a copy by one lane costs as much as by all.
 #pragma unroll 1
-        for (int first = from; first < from + BY; ++first) {
-            const bool begins = u64(a.at(0, first)) % sizeof(Pack) == 0;
-            if (Pack::LENGTH > 1 && (ODD || begins && a.col % Pack::LENGTH == 0)) {
-                fetch_by<Pack>(to, a, first, end, BY, n, share);
-                // The rest, a row at a time: a copy by one lane costs as much as by all.
+            for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
 #pragma unroll 1
-                for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
-#pragma unroll 1
-                    for (int j = first + share.thread() * BY; j < end; j += share.threads() * BY) copy_async(to.at(begins ? i : 0, j), a.at(begins ? i : 0, j));
-            } else {
-                fetch_by<Scalar>(to, a, first, end, BY, n, share);
-            }
+                for (int j = from + share.thread(); j < end; j += share.threads()) {
+                    const int k = ODD && !begins(j) ? 0 : i;
+                    copy_async(to.at(k, j), a.at(k, j));
+                }
+        } else {
+            fetch_by<Scalar>(to, a, from, end, n, share);
         }
     } else {
         // A thread has a column.

@@ -95,5 +95,6 @@ pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -
     let told = 2 * scalar_bytes(scalar) + if warps > 1 { 8 } else { 0 };
     let candidate = ((row + told).div_ceil(16) | 1) * 16;
     let (kept, lines) = if warps <= 2 { (panel, 1) } else { (2, panel) };
-    (kept * warps * candidate + lines * line_bytes(scalar, panel) + (5 * panel + 2) * 4).next_multiple_of(16)
+    let counted = ((5 * panel + 2) * 4).next_multiple_of(8) + 8;
+    (kept * warps * candidate + lines * line_bytes(scalar, panel) + counted).next_multiple_of(16)
 }
