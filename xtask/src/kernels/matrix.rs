@@ -15,8 +15,11 @@ pub(super) const COMPILERS: [(&str, &[&str]); 2] = [
     ("NVRTC 13.0", &["sm_80", "sm_90", "sm_100", "sm_120"]),
 ];
 
-/// Orders that reach every row of the planner's tables, and what comes after the last.
-const ORDERS: [usize; 17] = [4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 190, 256, 512, 1024, 2048, 3000];
+/// Orders that reach every row of the planner's tables, odd columns of doubles, and what comes after the last.
+const ORDERS: [usize; 26] = [
+    4, 8, 16, 32, 40, 48, 63, 64, 80, 88, 95, 96, 104, 112, 128, 136, 144, 160, 168, 190, 200, 256, 512, 1024, 2048,
+    3000,
+];
 
 /// Those at which matrices with rows first are compiled too: such kernels differ only where they read and write.
 const ORDERS_OF_ROWS: [usize; 3] = [32, 128, 512];

@@ -158,17 +158,21 @@ fn invert_upper<L: Lanes, const C: usize>(a: &mut [L], ld: usize, first: usize) 
 #[inline(always)]
 fn invert_columns<L: Lanes, const C: usize>(a: &mut [L], ld: usize, (first, j): (usize, usize), column: usize) {
     let (known, above, mut i) = (first / L::COUNT, j / L::COUNT, 0);
+    let mut inverses = [num_traits::zero(); C];
+    for c in 0..C {
+        inverses[c] = reciprocal(number(&a[(column + c) * ld..], column + c));
+    }
     while known - i.min(known) >= 2 {
-        invert_vectors::<L, 2, C>(a, ld, i, (first, column));
+        invert_vectors::<L, 2, C>(a, ld, i, (first, column), &inverses);
         i += 2;
     }
     // Two at a time, but for long vectors: where their diagonals are, half of the products are for nothing.
     while above - i >= 2 && i >= known && L::PARTS == 1 && L::COUNT <= 8 && C > 1 {
-        invert_vectors::<L, 2, C>(a, ld, i, (first, column));
+        invert_vectors::<L, 2, C>(a, ld, i, (first, column), &inverses);
         i += 2;
     }
     while i < above {
-        invert_vectors::<L, 1, C>(a, ld, i, (first, column));
+        invert_vectors::<L, 1, C>(a, ld, i, (first, column), &inverses);
         i += 1;
     }
     finish_columns::<L>(a, ld, j, column, column + C);
@@ -211,13 +215,14 @@ fn upper_sum<L: Lanes, const R: usize, const C: usize>(
     sum
 }
 
-/// Vectors `i..i + R` of `C` columns of `U⁻¹` from `j` on: that sum, begun with the columns before `first`, times the reciprocal of the diagonal.
+/// Vectors `i..i + R` of `C` columns of `U⁻¹` from `j` on: that sum, begun with the columns before `first`, times `inverses` of the diagonal.
 #[inline(always)]
 fn invert_vectors<L: Lanes, const R: usize, const C: usize>(
     a: &mut [L],
     ld: usize,
     i: usize,
     (first, j): (usize, usize),
+    inverses: &[L::Number; C],
 ) {
     let (x, own) = a.split_at_mut(j * ld);
     let mut sum = if (i + R) * L::COUNT <= first {
@@ -230,7 +235,7 @@ fn invert_vectors<L: Lanes, const R: usize, const C: usize>(
     for_each_constant!(C, |AT| {
         let c = AT;
         let column = &own[c * ld..];
-        let inverse = L::splat(reciprocal(number(column, j + c)));
+        let inverse = L::splat(inverses[c]);
         for k in 0..c {
             let weight = spread(column, j + k);
             for r in 0..R {
@@ -324,6 +329,30 @@ fn sum_lower_in_vectors<L: Lanes, const R: usize, const C: usize>(
     }
 }
 
+/// `done` plus `sum`, from the last of `C` columns on, each less what those after it contribute.
+#[inline(always)]
+fn eliminate<L: Lanes, const R: usize, const C: usize>(
+    mut sum: [[L; R]; C],
+    mut done: [[L; R]; C],
+    aside: &[L],
+    ld: usize,
+    j: usize,
+) -> [[L; R]; C] {
+    for_each_constant!(C down, |AT| {
+        let c = AT;
+        for k in (c + 1..C).rev() {
+            let weight = spread(&aside[c * ld..], j + k);
+            for r in 0..R {
+                sum[c][r] = sum[c][r].minus_product(done[k][r], weight);
+            }
+        }
+        for r in 0..R {
+            done[c][r] = done[c][r].plus(sum[c][r]);
+        }
+    });
+    done
+}
+
 /// Minus the sum of the columns `after`, which end at `end`, the last first, weighted by `L`'s in the columns that are set aside.
 #[inline(always)]
 fn lower_sum<L: Lanes, const R: usize, const C: usize>(
@@ -380,7 +409,11 @@ fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], aside: &mut [L], ld: usize
     let aside = if columns.end < n {
         &aside[(j - columns.start) * ld..]
     } else {
-        aside[..C * ld].copy_from_slice(x);
+        // `L` alone: what is above is not asked for again once it is written.
+        let first = j / L::COUNT;
+        for (aside, x) in aside.chunks_exact_mut(ld).zip(x.chunks_exact(ld)) {
+            aside[first..].copy_from_slice(&x[first..]);
+        }
         &*aside
     };
     let (vectors, mut i) = (n.div_ceil(L::COUNT), 0);
@@ -404,22 +437,19 @@ fn solve_vectors<L: Lanes, const R: usize, const C: usize>(
 ) {
     let j = n - after.len() / ld - C;
     // The products are summed before the difference, as LAPACK's are: where growth cancels, one by one loses it.
-    let sum = if end < n { load::<L, R, C>(x, ld, i, 0) } else { [[L::zero(); R]; C] };
-    let mut sum = lower_sum(sum, after, aside, (ld, n), end, i);
-    let mut done = load::<L, R, C>(aside, ld, i, 0);
-    for_each_constant!(C down, |AT| {
-        let c = AT;
-        for k in (c + 1..C).rev() {
-            let weight = spread(&aside[c * ld..], j + k);
+    let (sum, inverse) = if end < n { (load::<L, R, C>(x, ld, i, 0), aside) } else { ([[L::zero(); R]; C], &*x) };
+    let sum = lower_sum(sum, after, aside, (ld, n), end, i);
+    let mut done = load::<L, R, C>(inverse, ld, i, 0);
+    if i * L::COUNT > j + C - 1 {
+        // `L` is there, no inverse.
+        done = [[L::zero(); R]; C];
+    } else if (i + R) * L::COUNT > j + 1 {
+        for c in 0..C {
             for r in 0..R {
-                sum[c][r] = sum[c][r].minus_product(done[k][r], weight);
+                let upper = lanes_before::<L>((j + c + 1).saturating_sub((i + r) * L::COUNT).min(L::COUNT));
+                done[c][r] = L::select(upper, done[c][r], L::zero());
             }
         }
-        for r in 0..R {
-            // `L` is below the diagonal.
-            let upper = lanes_before::<L>((j + c + 1).saturating_sub((i + r) * L::COUNT).min(L::COUNT));
-            done[c][r] = L::select(upper, done[c][r], L::zero()).plus(sum[c][r]);
-        }
-    });
-    store(x, ld, i, 0, done);
+    }
+    store(x, ld, i, 0, eliminate(sum, done, aside, ld, j));
 }

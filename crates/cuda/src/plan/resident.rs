@@ -245,12 +245,16 @@ impl ResidentPlan {
         self.threads + self.helpers * WARP
     }
 
-    /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too: not for inverses, which
-    /// lose more by it than by copies of single elements.
+    /// As measured: `benches/record/nvidia-h200/2026-11-24/choices-windows.csv`.
+    const LAST_ODD_BY_WINDOWS: usize = 144;
+
+    /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too, so that they are copied by packs: not for inverses
+    /// and not for wide matrices by windows, which lose more by it than by copies of single elements.
     pub(crate) fn odd(&self, scalar: ScalarKind, layout: &BatchLayout) -> bool {
         let strides = layout.strides();
         let odd = strides.row == 1 && layout.rows() % 2 == 1 && strides.col % 2 == 1;
-        odd && self.tensor && self.window == 0 && !self.inverts && scalar == ScalarKind::F64
+        let gains = !self.inverts && (self.window == 0 || layout.rows() <= Self::LAST_ODD_BY_WINDOWS);
+        odd && gains && self.tensor && scalar == ScalarKind::F64
     }
 
     /// What a kernel compiled for the order knows of it: all, or how many panels there are.

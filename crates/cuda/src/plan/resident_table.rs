@@ -42,14 +42,14 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
 /// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-*.csv`);
-/// LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`).
+/// LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`); at 48 orders from 33 to 256 once more, 2026-11-24
+/// (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
         tuned(16, 16, 1, 0, 56),
         tuned(32, 32, 1, 0, 80),
         tuned(36, 36, 2, 0, 128),
-        tuned(40, 8, 2, 0, 96),
         tuned(56, 8, 2, 1, 64),
         tuned(64, 8, 2, 1, 96),
         tuned(80, 8, 3, 1, 200),
@@ -58,6 +58,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(112, 8, 4, 1, 168),
         tuned(128, 8, 4, 3, 168),
         window(32, tuned(160, 8, 1, 1, 168)),
+        window(56, tuned(168, 8, 1, 1, 255)),
+        window(48, tuned(192, 8, 1, 1, 255)),
         window(32, tuned(256, 8, 1, 1, 255)),
     ];
     const F32_INVERSE: &[Tuned] = &[
@@ -65,6 +67,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 64),
         tuned(32, 32, 1, 0, 128),
         tuned(36, 36, 2, 0, 168),
+        tuned(40, 8, 2, 0, 96),
         tuned(48, 8, 2, 0, 128),
         tuned(64, 8, 2, 1, 96),
         tuned(88, 8, 3, 2, 96),
@@ -83,9 +86,14 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(80, 8, 3, 1, 168),
         tensor(88, 8, 3, 2, 168),
         window(48, tensor(96, 8, 1, 1, 255)),
+        window(64, tensor(104, 8, 1, 1, 255)),
         window(32, tensor(128, 8, 1, 1, 255)),
-        window(16, tensor(176, 8, 1, 1, 255)),
+        window(72, tensor(144, 8, 1, 1, 255)),
+        window(32, tensor(160, 8, 1, 1, 255)),
+        window(56, tensor(168, 8, 1, 3, 255)),
+        window(32, tensor(176, 8, 1, 1, 255)),
         window(48, tensor(192, 8, 1, 3, 255)),
+        window(40, tensor(200, 8, 1, 3, 255)),
         window(32, tensor(256, 8, 1, 3, 255)),
     ];
     const F64_INVERSE: &[Tuned] = &[
@@ -111,7 +119,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(48, 8, 2, 1, 112),
         tuned(64, 8, 2, 1, 168),
         tuned(80, 8, 3, 2, 168),
-        window(32, tuned(160, 8, 1, 1, 255)),
+        window(48, tuned(88, 8, 1, 1, 255)),
+        window(32, tuned(136, 8, 1, 1, 255)),
         window(16, tuned(192, 8, 1, 1, 255)),
     ];
     const C32_INVERSE: &[Tuned] = &[
@@ -134,6 +143,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(40, 8, 2, 0, 255),
         tensor(64, 8, 2, 1, 255),
         window(24, tensor(72, 8, 1, 1, 255)),
+        window(16, tensor(96, 8, 1, 1, 255)),
+        window(24, tensor(104, 8, 1, 1, 255)),
         window(16, tensor(128, 8, 1, 1, 255)),
     ];
     const C64_INVERSE: &[Tuned] = &[
@@ -143,6 +154,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 255),
         tuned(24, 24, 1, 0, 200),
         tuned(32, 4, 1, 0, 112),
+        tensor(40, 8, 2, 1, 168),
         tensor(64, 8, 2, 1, 255),
     ];
     match (scalar, inverts) {
@@ -204,6 +216,13 @@ const DEALT: Receipt = Receipt::new(
     "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-dealt.csv",
 );
 
+/// Of windows and crews that were tried again once helpers had come to bring columns while the first panel is factored.
+const WINDOWS: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans resident resident:window=…,helpers=…: benches/record/nvidia-h200/2026-11-24/choices-windows.csv",
+);
+
 /// Of the row up to order `last`, where it was measured after the first tables: by the tuner, or to choose again.
 pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
     macro_rules! record {
@@ -232,8 +251,13 @@ pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> O
                 "batchla bench plans resident left-looking: benches/record/nvidia-h200/2026-11-23/choices-spread.csv";
             return Some(Receipt::new("NVIDIA H200", "2026-11-23", command));
         }
+        (ScalarKind::F32, false, 56 | 168 | 192)
+        | (ScalarKind::F64, false, 104 | 144..=176 | 200)
+        | (ScalarKind::C32, false, 88 | 136)
+        | (ScalarKind::C64, false, 104)
+        | (ScalarKind::F32 | ScalarKind::C64, true, 40) => return Some(WINDOWS),
         (ScalarKind::F32, false, 88) | (ScalarKind::F64, false, 88 | 96) => return Some(DEALT),
-        (ScalarKind::F32, false, 40 | 56 | 80)
+        (ScalarKind::F32, false, 80)
         | (ScalarKind::F64, false, 34 | 40 | 80)
         | (ScalarKind::C32, false, 40 | 48 | 80)
         | (ScalarKind::C64, false, 40 | 64 | 72) => return Some(ROWS),
