@@ -7,6 +7,7 @@ mod matrices;
 use batchla_core::*;
 use batchla_cpu::{Cpu, CpuPlan, CpuScalar};
 use matrices::{Random, bits, random};
+use num_traits::Float;
 
 fn forced(plan: &str) -> Options {
     Options::default().with_plan(plan)
@@ -85,6 +86,8 @@ fn what_is_not_finite_is_reported_wherever_it_stands<T: CpuScalar>() {
                     assert!((0..n * n).all(|at| x.at(at % n, at / n).re().to_f64().is_nan()));
                     assert!(inverse.report.determinants().unwrap()[1].log_abs_f64().is_nan());
                     assert!(inverse.report.conditions().unwrap()[1].to_f64().is_nan());
+                    let alone = cpu.invert_with(&a, Extras::none(), &forced(plan)).unwrap();
+                    assert!(alone.outcomes().eq(inverse.outcomes()), "with other results or without");
                     let clean = cpu.invert_with(&random::<T>(3, n, n, 4), Extras::none(), &forced(plan)).unwrap();
                     for b in [0, 2] {
                         let (x, y) = (inverse.batch.view().matrix(b).unwrap(), clean.batch.view().matrix(b).unwrap());
@@ -96,6 +99,26 @@ fn what_is_not_finite_is_reported_wherever_it_stands<T: CpuScalar>() {
                 assert_eq!(cpu.factorize(&a).unwrap().outcomes().next(), Some((0, Outcome::NotFinite)));
                 assert!(cpu.determinant(&a).unwrap().values()[0].log_abs_f64().is_nan());
             }
+        }
+    }
+}
+
+/// `U`'s last pivot is infinite, and its reciprocal zero: nothing else tells.
+fn a_pivot_that_overflows_is_reported<T: CpuScalar>() {
+    let huge = T::from_real(<<T as Scalar>::Real as Float>::max_value());
+    for n in [2, 9, 40, 70] {
+        let a = Batch::<T>::from_fn(1, n, n, |_, i, j| match (i, j) {
+            (i, 0) if i == n - 1 => T::one(),
+            (0, j) if j == n - 1 => huge,
+            (i, j) if i == j && i == n - 1 => -huge,
+            _ if i == j => T::one(),
+            _ => T::zero(),
+        });
+        let a = a.unwrap();
+        for plan in CpuPlan::NAMES {
+            let inverse = Cpu::new().invert_with(&a, Extras::none(), &forced(plan)).unwrap();
+            assert_eq!(inverse.outcomes().next(), Some((0, Outcome::NotFinite)), "{plan} {} of order {n}", T::KIND);
+            assert!(inverse.batch.as_slice().iter().all(|x| x.re().to_f64().is_nan()));
         }
     }
 }
@@ -207,6 +230,7 @@ macro_rules! for_every_scalar {
 for_every_scalar! {
     the_first_zero_pivot_is_named
     what_is_not_finite_is_reported_wherever_it_stands
+    a_pivot_that_overflows_is_reported
     right_hand_sides_that_are_not_finite_are_reported
     equal_candidates_go_to_the_first_row
     orders_zero_and_one_and_empty_batches_work
