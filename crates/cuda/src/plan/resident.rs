@@ -245,7 +245,7 @@ impl ResidentPlan {
         self.threads + self.helpers * WARP
     }
 
-    /// As measured: `benches/record/nvidia-h200/2026-11-24/choices-windows.csv`.
+    /// The last order at which that was faster by windows: `benches/record/nvidia-h200/2026-11-24/odd-by-windows.csv`.
     const LAST_ODD_BY_WINDOWS: usize = 144;
 
     /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too, so that they are copied by packs: not for inverses

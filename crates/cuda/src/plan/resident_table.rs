@@ -43,7 +43,7 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-*.csv`);
 /// LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`); at 48 orders from 33 to 256 once more, 2026-11-24
-/// (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`).
+/// (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`); what some of these were chosen against, on an H100 (`benches/record/nvidia-h100/2026-11-24/choices-windows.csv`).
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
