@@ -1,4 +1,4 @@
-//! `cargo xtask accuracy`: the left residual ratios `‖I − XA‖₁ / (n ‖A‖₁ ‖X‖₁ ε)` of the CPU backend's inverses beside those of LAPACK's
+//! `cargo xtask accuracy`: the left residual ratios `‖I − XA‖₁ / (n ‖A‖₁ ‖X‖₁ ε)` of a backend's inverses beside those of LAPACK's
 //! `getrf` and `getri`, called through SciPy, on the very same files.
 //!
 //! Ours must be below [`LIMIT`], and no matrix of ours above `max(1, 3 × SciPy's)`; where SciPy's own is at the limit, growth has spoilt the
@@ -9,8 +9,9 @@ mod scipy;
 
 use std::error::Error;
 use std::fmt;
+use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use batchla::{AnyBackend, Backend, Batch, BatchRef, BatchedInvert, Complex, Scalar, ScalarKind, npy};
@@ -23,24 +24,47 @@ use crate::receipt;
 /// The exit code of a comparison that did not take place, as in automake.
 const SKIPPED: u8 = 77;
 
+/// Whose inverses, and of which files.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Accuracy {
+    /// The backend whose inverses are looked at: cpu, cuda
+    #[arg(long, default_value = "cpu")]
+    backend: String,
+
+    /// Where the files of both sides stay. What SciPy left there is taken as it is: a machine without it, but with a GPU, compares by the files of another
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
+
+    /// The file to write [default: benches/record/CPU/DATE-accuracy.csv]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
 /// Writes the matrices, has both sides invert them, compares.
-pub(crate) fn run(root: &Path) -> Result<ExitCode, Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
+pub(crate) fn run(root: &Path, options: &Accuracy) -> Result<ExitCode, Box<dyn Error>> {
+    let own = tempfile::tempdir()?;
+    let folder = options.files.as_deref().unwrap_or(own.path());
     let cases = Case::all(root)?;
-    for case in &cases {
-        case.write(folder.path())?;
-    }
-    let scipy = Scipy::invert(folder.path())?;
-    let backend = batchla::backend("cpu")?;
+    let scipy = match Scipy::left_in(folder) {
+        Some(scipy) => Some(scipy),
+        None => {
+            fs::create_dir_all(folder)?;
+            for case in &cases {
+                case.write(folder)?;
+            }
+            Scipy::invert(folder)?
+        }
+    };
+    let backend = batchla::backend(&options.backend)?;
     let against = scipy.as_ref().map_or("none: there is no python3 with scipy", Scipy::describe);
     println!("{}\nSciPy: {against}\n\n{}", backend.describe(), Row::HEADER);
     let mut rows = Vec::new();
     for case in &cases {
         let row = match case.scalar {
-            ScalarKind::F32 => compare::<f32>(&backend, case, folder.path(), scipy.as_ref())?,
-            ScalarKind::F64 => compare::<f64>(&backend, case, folder.path(), scipy.as_ref())?,
-            ScalarKind::C32 => compare::<Complex<f32>>(&backend, case, folder.path(), scipy.as_ref())?,
-            ScalarKind::C64 => compare::<Complex<f64>>(&backend, case, folder.path(), scipy.as_ref())?,
+            ScalarKind::F32 => compare::<f32>(&backend, case, folder, scipy.as_ref())?,
+            ScalarKind::F64 => compare::<f64>(&backend, case, folder, scipy.as_ref())?,
+            ScalarKind::C32 => compare::<Complex<f32>>(&backend, case, folder, scipy.as_ref())?,
+            ScalarKind::C64 => compare::<Complex<f64>>(&backend, case, folder, scipy.as_ref())?,
         };
         println!("{row}");
         rows.push(row);
@@ -48,7 +72,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode, Box<dyn Error>> {
     let misses = rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
     println!("\n{misses} of {} rows missed", rows.len());
     if scipy.is_some() {
-        println!("written to {}", record(root, &backend, against, &rows)?);
+        println!("written to {}", record(root, options, &backend, against, &rows)?);
     } else {
         println!("SKIPPED: nothing was compared with SciPy and nothing recorded; install it: pip install scipy");
     }
@@ -59,14 +83,20 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-fn record(root: &Path, backend: &AnyBackend, against: &str, rows: &[Row]) -> Result<String, Box<dyn Error>> {
-    let path = receipt::path(root, "accuracy");
+fn record(
+    root: &Path,
+    options: &Accuracy,
+    backend: &AnyBackend,
+    against: &str,
+    rows: &[Row],
+) -> Result<String, Box<dyn Error>> {
+    let path = options.out.clone().unwrap_or_else(|| receipt::path(root, "accuracy"));
     let columns = "worst left residual ratio of the batch, from the file in C and in Fortran order; \
                    margin: the largest of any matrix's ours / max(1, 3 x SciPy's)";
     let notes = [
         ("machine", backend.describe()),
         ("against", against.to_owned()),
-        ("command", "cargo xtask accuracy".to_owned()),
+        ("command", format!("cargo xtask accuracy --backend {}", options.backend)),
         ("columns", columns.to_owned()),
     ];
     let mut file = receipt::create(&path, &notes)?;
@@ -75,7 +105,7 @@ fn record(root: &Path, backend: &AnyBackend, against: &str, rows: &[Row]) -> Res
         writeln!(file, "{name},{scalar},{order},{batch},{ours:.3e},{fortran:.3e},{scipy:.3e},{margin:.3e},{verdict}")?;
     }
     file.flush()?;
-    Ok(path.strip_prefix(root)?.display().to_string())
+    Ok(path.strip_prefix(root).unwrap_or(&path).display().to_string())
 }
 
 /// How a case fared.

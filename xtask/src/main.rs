@@ -26,7 +26,7 @@ enum Task {
     Validate,
     /// The residuals of our inverses beside SciPy's on the same matrices, as a table and a record.
     /// Exits with 1 where one of ours is not accurate enough, with 77 where there was no SciPy to compare with
-    Accuracy,
+    Accuracy(accuracy::Accuracy),
     /// The kernels run on the CPU: every plan through the whole conformance suite, every access watched
     Emulated,
     /// What proves the CUDA backend on a machine that has a GPU and no Rust: tests, program, data and a script, in the folder `bundle`
@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("the workspace has no folder")?;
     match Task::parse() {
         Task::Validate => validate::run(root),
-        Task::Accuracy => accuracy::run(root),
+        Task::Accuracy(options) => accuracy::run(root, &options),
         Task::Emulated => emulated::run(root),
         Task::GpuBundle(options) => bundle::run(root, &options),
         Task::Kernels(options) => kernels::run(root, &options),

@@ -190,7 +190,7 @@ impl Run<'_> {
         arena: &mut Option<Arena<T>>,
     ) -> Result<Option<Timing>, Error> {
         let takes_part = match contestant {
-            Contestant::Plan(_) => true,
+            Contestant::Plan(_) | Contestant::Copy => true,
             Contestant::Cublas => self.cublas.is_some(),
             Contestant::CublasMatinv => self.cublas.is_some() && order <= MATINV_ORDER,
             Contestant::Magma => self.magma.is_some(),

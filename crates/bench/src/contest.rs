@@ -6,6 +6,10 @@ use crate::paper::contest;
 /// Orders from the smallest to beyond the paper's.
 pub const ORDERS: [usize; 18] = [2, 4, 8, 12, 16, 24, 32, 33, 48, 64, 80, 96, 128, 160, 190, 256, 384, 512];
 
+/// Figures beside peers, in their order.
+pub const NAMES: [&str; 8] =
+    ["lu", "lu-roofline", "inverse", "inverse-roofline", "solution", "solutions", "lu-batches", "inverse-batches"];
+
 /// The planner's choice beside cuBLAS and MAGMA: LU, then inversion, each in operations a second, as a share of the roofline, and in batches large and
 /// small; solutions beside cuBLAS.
 pub fn beside_peers() -> Vec<Figure> {
@@ -43,16 +47,17 @@ fn in_batches(name: &'static str, routine: Routine, title: &str) -> Figure {
     Figure { name, title, routine, shows: Shows::Speedup, series, claims: Vec::new(), source: "" }
 }
 
-/// Plans by name beside cuBLAS.
+/// Plans by name beside cuBLAS, and beside a copy of the matrices.
 pub fn of_plans(routine: Routine, plans: &[String]) -> Figure {
     let cublas = Series::new("cuBLAS", [Contestant::Cublas], &[]);
+    let copy = Series::new("copy", [Contestant::Copy], &["cuBLAS"]);
     let ours = plans.iter().map(|plan| Series::plans(plan, [plan.clone()], &["cuBLAS"]));
     Figure {
         name: "plans",
         title: format!("{} by plan", routine.name()),
         routine,
         shows: Shows::Speed,
-        series: std::iter::once(cublas).chain(ours).collect(),
+        series: [cublas, copy].into_iter().chain(ours).collect(),
         claims: Vec::new(),
         source: "",
     }
@@ -61,6 +66,11 @@ pub fn of_plans(routine: Routine, plans: &[String]) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_have_their_names() {
+        assert!(beside_peers().iter().map(|figure| figure.name).eq(NAMES));
+    }
 
     #[test]
     fn a_curve_stands_beside_peers_on_as_many_matrices() {

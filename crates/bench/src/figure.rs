@@ -27,6 +27,8 @@ pub enum Contestant {
     CublasMatinv,
     /// MAGMA, through PyTorch in a process of its own.
     Magma,
+    /// Nobody: the driver copies the matrices on the device, each read and written once. What takes no longer cannot be had from a launch of its own.
+    Copy,
 }
 
 /// A curve: the fastest of its contestants at each order.
@@ -176,6 +178,7 @@ impl Contestant {
             (Self::Cublas, Routine::Solve | Routine::SolveMany) => "cublas getrf+getrs".to_owned(),
             (Self::CublasMatinv, _) => "cublas matinv".to_owned(),
             (Self::Magma, _) => "magma".to_owned(),
+            (Self::Copy, _) => "copy".to_owned(),
         }
     }
 }

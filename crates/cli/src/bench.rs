@@ -10,6 +10,7 @@ use batchla_bench::{
     Campaign, Figure, GPUS_HEADER, Gpus, HOST_HEADER, HostPath, ORDERS_HEADER, Orders, Page, Routine, Speed, Table,
     cold, contest, measured, paper, start,
 };
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use crate::backend::BackendChoice;
@@ -122,6 +123,10 @@ struct Paper {
 /// drawings.
 #[derive(Debug, Args)]
 struct Peers {
+    /// Which figures, in which order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = PossibleValuesParser::new(contest::NAMES), default_values = contest::NAMES)]
+    figures: Vec<String>,
+
     /// Which orders
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = contest::ORDERS)]
     orders: Vec<usize>,
@@ -130,7 +135,7 @@ struct Peers {
     how: How,
 }
 
-/// Measure plans beside each other and beside cuBLAS: plans.csv, plans.md and a drawing.
+/// Measure plans beside each other, beside cuBLAS and beside a copy of the matrices, than which little can be faster: plans.csv, plans.md and a drawing.
 #[derive(Debug, Args)]
 struct Plans {
     /// By name, perhaps with numbers: left-looking:panel=16,rows=2
@@ -304,7 +309,11 @@ impl Bench {
                 let figures = figures.iter().map(|name| paper::figure(name).ok_or_else(|| unknown(name)));
                 how.run(Page::PAPER, figures.collect::<Result<_, _>>()?, orders)
             }
-            What::Peers(Peers { orders, how }) => how.run(Page::PEERS, contest::beside_peers(), orders),
+            What::Peers(Peers { figures, orders, how }) => {
+                let all = contest::beside_peers();
+                let named = |name: &String| all.iter().find(|figure| figure.name == name).cloned();
+                how.run(Page::PEERS, figures.iter().filter_map(named).collect(), orders)
+            }
             What::Plans(Plans { plans, inverse, solve, solve_many, orders, how }) => {
                 let routine = match (inverse, solve, solve_many) {
                     (true, ..) => Routine::Inverse,

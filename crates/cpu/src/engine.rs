@@ -205,6 +205,12 @@ impl Engine {
         if self.kind == Kind::Interleaved { lanes } else { u32::from(lanes != 0) }
     }
 
+    /// Whether what is not finite in regular factors makes their inverse so, whose elements are looked at: one matrix at a time it does, but for a diagonal whose
+    /// reciprocal is zero.
+    pub(crate) fn shows_in_inverse<T: Scalar>(&self, a: &[T]) -> bool {
+        self.kind == Kind::Blocked && (0..self.order).all(|k| self.diagonal(a, 0, k).finite())
+    }
+
     /// `U`'s diagonal, of the matrix in a lane.
     pub(crate) fn diagonal<T: Scalar>(&self, a: &[T], lane: usize, k: usize) -> T {
         let column = k * (self.ld / self.width);

@@ -6,7 +6,7 @@ use batchla_core::{
 use num_traits::Float;
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
-use crate::engine::{Engine, Kind};
+use crate::engine::Engine;
 use crate::group::Group;
 use crate::interleaved::Stretch;
 use crate::lu::serving;
@@ -161,10 +161,8 @@ fn factor<'a, T: CpuScalar>(
     group.exchanges = exchanges;
     // Factors that are but handed over are looked at then.
     if operation != Operation::Factorize || together.determinants.is_some() {
-        // What is not finite makes an inverse so, whose elements are looked at, but for a diagonal whose reciprocal is zero.
-        let shows = operation == Operation::Invert && together.determinants.is_none() && engine.kind() == Kind::Blocked;
-        let finite = |k| engine.diagonal(group.a, 0, k).finite();
-        if !(shows && group.outcomes[0].is_regular() && (0..order).all(finite)) {
+        let inverse_alone = operation == Operation::Invert && together.determinants.is_none();
+        if !(inverse_alone && group.outcomes[0].is_regular() && engine.shows_in_inverse(group.a)) {
             spoil(&mut group.outcomes, engine.spoiled(group.a), |_| true);
         }
     }

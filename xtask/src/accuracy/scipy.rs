@@ -1,10 +1,14 @@
 //! LAPACK's inverses, by SciPy in one Python process.
 
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::cases::Case;
+
+/// Written last: with it, a folder is whole.
+const VERSIONS: &str = "versions.txt";
 
 /// What SciPy made of a folder of files.
 pub(crate) struct Scipy {
@@ -24,7 +28,14 @@ impl Scipy {
         if !output.status.success() {
             return Err(format!("SciPy is there, but: {}", String::from_utf8_lossy(&output.stderr)).into());
         }
-        Ok(Some(Self { folder, versions: String::from_utf8_lossy(&output.stdout).trim().to_owned() }))
+        let versions = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        fs::write(folder.join(VERSIONS), &versions)?;
+        Ok(Some(Self { folder, versions }))
+    }
+
+    /// What it has made of a folder before.
+    pub(crate) fn left_in(folder: &Path) -> Option<Self> {
+        Some(Self { folder: folder.to_owned(), versions: fs::read_to_string(folder.join(VERSIONS)).ok()? })
     }
 
     /// Its version, and that of its LAPACK.

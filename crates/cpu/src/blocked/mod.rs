@@ -17,6 +17,20 @@ macro_rules! with_tiles {
     };
 }
 
+/// The body for each number below another, upwards or down, as a constant: what is found by a variable lies in memory.
+macro_rules! for_each_constant {
+    ($of:ident, |$c:ident| $body:expr) => { for_each_constant!($of, |$c| $body, 0 1 2 3 4 5 6 7) };
+    ($of:ident down, |$c:ident| $body:expr) => { for_each_constant!($of, |$c| $body, 7 6 5 4 3 2 1 0) };
+    ($of:ident, |$c:ident| $body:expr, $($number:literal)*) => {
+        $({
+            const $c: usize = $number;
+            if $c < $of {
+                $body
+            }
+        })*
+    };
+}
+
 mod getrf;
 mod getri;
 mod getrs;
@@ -26,16 +40,18 @@ pub(crate) mod pairs;
 mod panel;
 mod rows;
 mod tile;
+mod trtri;
 
 use batchla_core::ScalarKind;
 
 pub(crate) use self::getrf::{Update, getrf};
-pub(crate) use self::getri::{InvertLower, InvertUpper, SumLower, SumUpper, columns_aside, getri};
+pub(crate) use self::getri::{InvertLower, SumLower, columns_aside, getri};
 pub(crate) use self::getrs::{BlockedGetrs, Transposed};
 pub(crate) use self::laswp::ExchangeRows;
 pub(crate) use self::pack::{PackColumns, UnpackColumns, columns_move};
 pub(crate) use self::pairs::Pairs;
 pub(crate) use self::panel::FactorPanel;
+pub(crate) use self::trtri::{InvertUpper, SumUpper};
 
 /// Columns of a panel, and the most of a tile.
 pub(crate) const COLUMNS: usize = 8;
