@@ -223,7 +223,7 @@ pub(super) fn the_inverse_times_the_matrix_is_the_identity<T: Scalar, B: Complet
             }
             let mut ratio = residual::inverse_ratio(a, x);
             if case.generator.grows() {
-                // LAPACK's inverse loses as much.
+                // An inverse whose products are taken off one by one loses as much.
                 ratio /= growth_of_elimination(a)?.max(1.0);
             }
             if case.precise(b) {
