@@ -451,10 +451,6 @@ mutants! {
         file: "getf2.cuh", from: "panel.place(r, tid) >= j ?", to: "panel.place(r, tid) > j ?", order: 13, plan: "resident:panel=4",
         shown: Results,
     }
-    zeros_of_a_complex_step_have_the_wrong_sign {
-        file: "tile.cuh", from: "if (!Upwards && RAGGED && PARTS == 2 && done + s == 0) {", to: "if (false) {", scalar: ScalarKind::C64, order: 33,
-        step: Step::Invert, batch: Trial::KINDS, shown: Results,
-    }
     rows_that_are_dealt_are_said_to_have_been_chosen_where_they_stand {
         file: "lookahead.cuh", from: "panel.was[r] = exchange.from[k];", to: "panel.was[r] = before + k;", order: 61, plan: "resident", shown: Results,
     }

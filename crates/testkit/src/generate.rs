@@ -199,12 +199,6 @@ impl Generator {
         self.flaw().is_some() || matches!(self, Self::Diagonal | Self::UpperTriangular | Self::Kahan)
     }
 
-    /// Whether elements grow in elimination as `2^(n−1)`, so that inverses and solutions of larger orders cannot be held to the limit.
-    /// Factors can: growth is divided out of their ratio.
-    pub fn grows(self) -> bool {
-        self == Self::Wilkinson
-    }
-
     /// What was planted in matrix `b`, if anything: every third matrix from the second on has the defect.
     pub fn planted(self, b: usize) -> Option<Defect> {
         match self {

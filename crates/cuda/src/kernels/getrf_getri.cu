@@ -53,7 +53,7 @@ __device__ inline bool solve_lower(const Chip& chip, Scalar (*corner)[LINE], Out
     for (int first = order - NB; first >= 0; first -= NB) {
         Rows<Resident> rows(a, a, first, n, order, tid);
         rows.subtract_right(a, [&] { rows.copy_corner(corner); });
-        rows.solve_lower(corner);
+        rows.solve_lower(corner, a);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i >= order) return;
             *a.at(i, j) = x;
@@ -106,9 +106,10 @@ __device__ inline bool invert_with_care(Shared& shared, Output result, int n, in
         }
 #pragma unroll 1
         for (int c = n - 1; c >= 0; --c) {
-            Scalar x = row[shared.distance[c]];
+            Scalar x = zero<Scalar>();
 #pragma unroll 1
             for (int k = n - 1; k > c; --k) x = subtract_product(x, row[shared.distance[k]], corner[k][c]);
+            x = sum(row[shared.distance[c]], x);
             row[shared.distance[c]] = x;
             trace = traced(trace, x);
         }

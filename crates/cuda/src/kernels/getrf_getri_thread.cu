@@ -14,9 +14,12 @@ __device__ inline void getri(Scalar (&x)[N][N], const Scalar (&lu)[N][N]) {
         UNROLL for (int i = 0; i <= c; ++i)
             UNROLL for (int d = c + 1; d < N; ++d) x[i][d] = subtract_product(x[i][d], x[i][c], lu[c][d]);
     }
-    UNROLL for (int c = N - 1; c > 0; --c)
-        UNROLL for (int i = 0; i < N; ++i)
-            UNROLL for (int d = 0; d < c; ++d) x[i][d] = subtract_product(x[i][d], x[i][c], lu[c][d]);
+    UNROLL for (int d = N - 1; d >= 0; --d)
+        UNROLL for (int i = 0; i < N; ++i) {
+            Scalar products = zero<Scalar>();
+            UNROLL for (int c = N - 1; c > d; --c) products = subtract_product(products, x[i][c], lu[c][d]);
+            x[i][d] = sum(x[i][d], products);
+        }
 }
 
 // `determinants` may be null.

@@ -1,5 +1,7 @@
 // A^-1 from A = P L U (Liu et al. 2023): X U = I gives U^-1, then X L = U^-1 gives the inverse but for the order of its columns.
 //
+// An element of U^-1 comes last to the sum of its products: where elements grow, each of these may be lost beside it.
+//
 // Delayed correction (algorithms 11 and 13): a block column takes its correction from all solved ones just before it is solved itself.
 // Timely correction (10 and 12), to compare with: a solved one at once corrects all that remain. Each routine does block columns
 // `begin` .. `end`: all of them in one launch (static resources), or one a launch with just the threads and shared memory that it needs
@@ -78,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
 }
 
 // Solves with L: X L = W (= U^-1), block columns from the right to the left. Column k of the result goes to column rows[k] of `x`, or
-// stays in its place where `rows` is null; then `w` and `x` may be one and, with delayed correction, `l` with them. Fills the inverse of a
+// stays in its place where `rows` is null; then, with delayed correction, `w`, `x` and `l` may be one. Fills the inverse of a
 // failed matrix with NaN.
 extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
     getri(Operand l, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int order, int begin, int end, int lines) {
@@ -98,17 +100,14 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
             for (int first = (end - 1) * NB; first >= begin * NB; first -= NB) {
                 const int width = min(NB, order - first), next = first + width;
                 for (int top = 0; top < order; top += ROWS * threads) {
-                    Rows own;
+                    Rows own, upper;
                     const int i = top + threadIdx.x;
                     UNROLL for (int r = 0; r < ROWS; ++r)
                         UNROLL for (int c = 0; c < NB; ++c) {
-                            const bool there = c < width && i + r * threads < order;
-                            if (TIMELY && next < order) {
-                                own.element[r][c] = there ? *result.at(i + r * threads, place[first + c]) : zero<Scalar>();
-                            } else {
-                                own.element[r][c] = there && i + r * threads <= first + c ? *known.at(i + r * threads, first + c)
-                                                                                          : zero<Scalar>();
-                            }
+                            const bool there = c < width && i + r * threads <= first + c;
+                            upper.element[r][c] = there ? *known.at(i + r * threads, first + c) : zero<Scalar>();
+                            const bool begun = TIMELY && next < order && i + r * threads < order;
+                            own.element[r][c] = begun ? *result.at(i + r * threads, place[first + c]) : zero<Scalar>();
                         }
                     for (int to = TIMELY ? next : order; to > first; to -= lines) {
                         const int from = max(to - lines, first);
@@ -116,9 +115,10 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
                         subtract_solved<false>(own, line, from, max(from, next), to, [&](int r, int k) {
                             return i + r * threads < order ? *result.at(i + r * threads, place[k]) : zero<Scalar>();
                         });
-                        UNROLL for (int c = NB - 1; c > 0; --c) {
+                        UNROLL for (int c = NB - 1; c >= 0; --c) {
                             const int k = first + c;
                             if (k < from || k >= to) continue;
+                            UNROLL for (int r = 0; r < ROWS; ++r) own.element[r][c] = sum(upper.element[r][c], own.element[r][c]);
                             const Scalar* l_k = line + (k - from) * LINE;
                             UNROLL for (int r = 0; r < ROWS; ++r)
                                 UNROLL for (int d = 0; d < c; ++d)
@@ -136,12 +136,8 @@ extern "C" __global__ void __launch_bounds__(BATCHLA_THREADS, BATCHLA_BLOCKS)
                         Rows rest;
                         UNROLL for (int r = 0; r < ROWS; ++r)
                             UNROLL for (int c = 0; c < NB; ++c) {
-                                const int row = i + r * threads;
-                                if (next == order) {
-                                    rest.element[r][c] = row <= column + c ? *known.at(row, column + c) : zero<Scalar>();
-                                } else {
-                                    rest.element[r][c] = row < order ? *result.at(row, place[column + c]) : zero<Scalar>();
-                                }
+                                const bool begun = next < order && i + r * threads < order;
+                                rest.element[r][c] = begun ? *result.at(i + r * threads, place[column + c]) : zero<Scalar>();
                             }
                         share_lines(line, triangle, first, next, column, NB);
                         UNROLL for (int k = NB - 1; k >= 0; --k) {

@@ -86,7 +86,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         });
         // Rows of a warp are its own: only the corner, which the next block column's barrier guards, is shared from here on.
         if (first > 0) fetch(first - NB);
-        rows.solve_lower(chip.corner);
+        rows.solve_lower(chip.corner, inverse);
         rows.for_each([&](Scalar& e, int i, int j) {
             if (i >= n || j >= n) return;
             trace = traced(trace, e);

@@ -4,6 +4,7 @@
 #include "tile.cuh"
 
 constexpr bool STREAMED = WINDOW > 0;
+constexpr int FEW = 64 / sizeof(Scalar);  // columns of which a thread has U^-1 and the sums at once, where it cannot have all
 
 // Quotients by a diagonal with such reciprocals.
 __device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* reciprocal) {
@@ -13,7 +14,9 @@ __device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* rec
 // Row r is row `tid + r * CREW` of the matrix; columns are those from `first` on. `left`: solved columns.
 template <class Left>
 struct Rows {
+    static constexpr int ASIDE = STREAMED && NB > FEW ? FEW : NB;  // columns of U^-1 that are fetched before they are used
     Scalar element[OWN_ROWS][NB];
+    Scalar aside[OWN_ROWS][ASIDE];
     Resident a;
     Left left;
     int first, n, order, tid;
@@ -25,8 +28,6 @@ struct Rows {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
             UNROLL for (int c = 0; c < NB; ++c) f(element[r][c], tid + r * CREW, first + c);
     }
-    // Whether (i, j) is on the upper triangle. What lies in memory has no columns beyond the matrix.
-    __device__ bool wanted(int i, int j) const { return i <= j && (!STREAMED || j < n); }
     // The block on the diagonal, kept from what takes its place.
     __device__ void copy_corner(Scalar (*corner)[LINE]) const {
         for (int e = STREAMED ? opaque(tid) : tid; e < NB * NB; e += CREW)
@@ -40,23 +41,57 @@ struct Rows {
         UNROLL for (int c = 0; c < NB; ++c) {
             if ((STREAMED || IN_REGISTERS) && first + c >= n) break;
             UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = quotient(element[r][c], c, tid + r * CREW <= first + c);
-            subtract_line(c, corner, c + 1, WIDTH);
+            subtract_line(element, 0, c, corner, c + 1, WIDTH);
         }
     }
-    // The same of X L = U^-1, from the right to the left.
+    // The same of X L = U^-1, from the right to the left, for columns `begin` .. `end` of the block: `sums` has, from column `from` on, what columns beyond them contribute,
+    // `upper(r, c)` gives the elements of U^-1. These come last: where elements grow, products that matter together may each be lost beside them.
+    template <int Line, int Wide, class F>
+    __device__ void solve_lower(const Scalar (*corner)[Line], Scalar (&sums)[OWN_ROWS][Wide], int from, int begin, int end, F upper) {
+        UNROLL for (int c = end - 1; c >= begin; --c) {
+            UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = sum(upper(r, c), sums[r][c - from]);
+            if (first + c < n) subtract_line(sums, from, c, corner, from, c);
+        }
+    }
+    // All of the block, of which the last columns of U^-1, which lies in `from`, have been set aside.
+    template <int Line>
+    __device__ void solve_lower(const Scalar (*corner)[Line], Resident from) {
+        UNROLL for (int end = NB; end > 0; end -= ASIDE) {
+            Scalar own[OWN_ROWS][ASIDE];
+            UNROLL for (int r = 0; r < OWN_ROWS; ++r)
+                UNROLL for (int c = 0; c < ASIDE; ++c) own[r][c] = aside[r][c];
+            if (end > ASIDE) set_aside(from, end - ASIDE);
+            solve_lower(corner, element, 0, max(end - ASIDE, 0), end, [&](int r, int c) { return own[r][c - max(end - ASIDE, 0)]; });
+        }
+    }
+    // Own elements of U^-1, of the last columns of the block before `end`.
+    __device__ void set_aside(Resident from, int end) {
+        const int begin = max(end - ASIDE, 0);
+        UNROLL for (int r = 0; r < OWN_ROWS; ++r)
+            UNROLL for (int c = 0; c < ASIDE; ++c) {
+                const int i = tid + r * CREW, j = first + begin + c;
+                aside[r][c] = i <= j && (!STREAMED || j < n) ? *from.at(i, j) : zero<Scalar>();
+            }
+    }
+    // All of a matrix that is one block, U^-1 being where X will be: a few columns at a time, for which there are sums beside it.
     template <int Line>
     __device__ void solve_lower(const Scalar (*corner)[Line]) {
-        UNROLL for (int c = NB - 1; c > 0; --c)
-            if (first + c < n) subtract_line(c, corner, 0, c);
+        constexpr int WIDE = (FEW + OWN_ROWS - 1) / OWN_ROWS;
+        UNROLL for (int begin = (WIDTH - 1) / WIDE * WIDE; begin >= 0; begin -= WIDE) {
+            const int end = min(begin + WIDE, WIDTH);
+            Scalar sums[OWN_ROWS][WIDE] = {};
+            UNROLL for (int c = WIDTH - 1; c >= end; --c) subtract_line(sums, begin, c, corner, begin, end);
+            solve_lower(corner, sums, begin, begin, end, [&](int r, int c) { return element[r][c]; });
+        }
     }
-    // Of columns `begin` .. `end`, less column c times its line.
-    template <int Line>
-    __device__ void subtract_line(int c, const Scalar (*corner)[Line], int begin, int end) {
+    // Of columns `begin` .. `end`, less column c times its line; `x` has them from column `from` on.
+    template <int Line, int Wide>
+    __device__ void subtract_line(Scalar (&x)[OWN_ROWS][Wide], int from, int c, const Scalar (*corner)[Line], int begin, int end) {
         Scalar line[PACKS * Pack::LENGTH];
         UNROLL for (int p = begin / Pack::LENGTH; p * Pack::LENGTH < end; ++p)
             *reinterpret_cast<Pack*>(line + p * Pack::LENGTH) = *reinterpret_cast<const Pack*>(&corner[c][p * Pack::LENGTH]);
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-            UNROLL for (int d = begin; d < end; ++d) element[r][d] = subtract_product(element[r][d], element[r][c], line[d]);
+            UNROLL for (int d = begin; d < end; ++d) x[r][d - from] = subtract_product(x[r][d - from], element[r][c], line[d]);
     }
 
 #if BATCHLA_TENSOR
@@ -64,20 +99,20 @@ struct Rows {
     // but, without STREAMED, its own thread reads it any more.
     template <class F>
     __device__ void subtract_left(F ready) {
-        by_tiles<true>(a, ready);
+        by_tiles<true>(ready, [] {});
         for_each([&](Scalar& x, int i, int j) { x = i < first ? *a.at(i, j) : i == j ? one<Scalar>() : zero<Scalar>(); });
         if (STREAMED) crew_sync();
     }
-    // Rows of the upper triangle of `from`, less X[., first + NB .. n] L[first + NB .. n, .] for the X on the right, from the last column on.
-    template <class M, class F>
-    __device__ void subtract_right(const M& from, F ready) {
-        by_tiles<false>(from, ready);
+    // Zero, less X[., first + NB .. n] L[first + NB .. n, .] for the X on the right, from the last column on; U^-1 is set aside before the sums take its place.
+    template <class F>
+    __device__ void subtract_right(Resident from, F ready) {
+        by_tiles<false>(ready, [&] { set_aside(from, NB); });
         for_each([&](Scalar& x, int i, int j) { x = i < order ? *a.at(i, j) : zero<Scalar>(); });
         if (STREAMED) crew_sync();
     }
-    // The sums, put in the place of the block column.
-    template <bool Upwards, class M, class F>
-    __device__ void by_tiles(const M& from, F ready) {
+    // The sums, put in the place of the block column after `done`.
+    template <bool Upwards, class F, class G>
+    __device__ void by_tiles(F ready, G done) {
         typedef Tile<4, NB / STEP, Left> Part;
         constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0 && (Left::PADDED || EXACT == ORDER);  // no tile has rows beyond the matrix
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
@@ -88,7 +123,7 @@ struct Rows {
             const bool there = tile.i < order;
             const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : n;
             Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
-            tile.load(from, [&](int i, int j, bool) { return !Upwards && wanted(i, j); });
+            tile.clear();
             if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
             if (r == 0) ready();
             if (STREAMED && there) {
@@ -101,6 +136,7 @@ struct Rows {
             if (!STREAMED && there) tile.template subtract<Upwards, Upwards, WHOLE>(begin, end);
             UNROLL for (int e = 0; e < COUNT; ++e) kept[r][e] = tile.sum[e / 8][e / 2 % 4][e % 2];
         }
+        done();
         crew_sync();
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
@@ -118,9 +154,9 @@ struct Rows {
         if (top < first) subtract_above(STREAMED ? top : top / NB * NB);
         crew_sync();
     }
-    template <class M, class F>
-    __device__ void subtract_right(const M& from, F ready) {
-        for_each([&](Scalar& x, int i, int j) { x = wanted(i, j) ? *from.at(i, j) : zero<Scalar>(); });
+    template <class F>
+    __device__ void subtract_right(Resident from, F ready) {
+        for_each([](Scalar& x, int, int) { x = zero<Scalar>(); });
         ready();
         constexpr int STEP = STREAMED ? Pack::LENGTH : NB;
         int k = n;
@@ -131,6 +167,7 @@ struct Rows {
             for (; k > first + NB; k -= NB) subtract_block<false, false>(k - NB);
         }
         crew_sync();
+        set_aside(from, NB);
     }
     // Own element of column k; `Masked`: zero on the left of the diagonal.
     template <bool Masked>

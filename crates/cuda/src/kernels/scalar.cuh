@@ -141,6 +141,14 @@ template <class R>
 __device__ inline Complex<R> subtract_product(Complex<R> c, Complex<R> a, Complex<R> b) {
     return {fused(a.im, b.im, fused(-a.re, b.re, c.re)), fused(-a.im, b.re, fused(-a.re, b.im, c.im))};
 }
+template <class R>
+__device__ inline R sum(R a, R b) {
+    return a + b;
+}
+template <class R>
+__device__ inline Complex<R> sum(Complex<R> a, Complex<R> b) {
+    return {a.re + b.re, a.im + b.im};
+}
 template <class T>
 __device__ inline T times(T a, T b) {
     return add_product(zero<T>(), a, b);

@@ -56,6 +56,9 @@ struct Tile {
         return reinterpret_cast<Real*>(a.at(i, j) + below * a.step()) + part;
     }
 
+    __device__ void clear() {
+        for_each([](Real* x, int, int, bool) { UNROLL for (int part = 0; part < PARTS; ++part) x[part] = 0; });
+    }
     // Elements (i, j) of `from` for which `wanted(i, j, there)` holds; others are zero.
     template <class M, class F>
     __device__ void load(const M& from, F wanted) {
@@ -94,13 +97,13 @@ struct Tile {
             x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? below(m) : min(below(m), rest), l, column % PARTS);
         }
     }
-    // Half `s` of rows k .. k + STEP of B, negated.
+    // Half `s` of rows k .. k + STEP of B, negated. `Ragged`: for rows from `limit` on, where A has zeros, the last before.
     template <bool Upwards, bool Ragged>
     __device__ void load_right(Real (&x)[Tiles][2], int k, int s, int limit) const {
         const int part = column % PARTS, to = line % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
         UNROLL for (int n = 0; n < Tiles; ++n) {
             const Real b = *at(a, there, min(j + n * STEP + column_of(line), end - 1), part ^ to);
-            x[n][s] = Ragged && l >= limit ? -Real(0) : PARTS == 1 ? -b : signed_by(b, part == 0 || to == 1);
+            x[n][s] = PARTS == 1 ? -b : signed_by(b, part == 0 || to == 1);
         }
     }
     template <bool Upwards, bool Masked, bool Ragged, bool Whole>
@@ -129,7 +132,7 @@ struct Tile {
         }
     }
     // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`. Downwards the first may be ragged: B, which
-    // is on chip, has zeros there, whose signs matter where they are parts of complex numbers.
+    // is on chip, has zeros there.
     template <bool Upwards, bool Masked, int Ahead>
     __device__ void begin_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) const {
         load_streamed<Upwards, Masked, !Upwards && RAGGED, false>(own_rows[0], 0, begin, end);
@@ -144,12 +147,7 @@ struct Tile {
                 if (done + s >= steps) break;
                 Real right[Tiles][2];
                 const int k = k_of<Upwards>(done + s, begin, end);
-                UNROLL for (int half = 0; half < 2; ++half)
-                    if (!Upwards && RAGGED && PARTS == 2 && done + s == 0) {
-                        load_right<Upwards, true>(right, k, half, end);
-                    } else {
-                        load_right<Upwards, false>(right, k, half, end);
-                    }
+                UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards, false>(right, k, half, end);
                 multiply(own_rows[s], right);
                 load_streamed<Upwards, Masked, false, Whole>(own_rows[s], done + s + Ahead, begin, end);
             }

@@ -90,7 +90,8 @@ impl GetriPlan {
             blocks,
             correction: family.correction,
             resources: family.resources.unwrap_or(Resources::Static),
-            direct: !problem.out().is_row_major(),
+            // What timely correction has begun must not lie where U⁻¹ does.
+            direct: !problem.out().is_row_major() || family.correction == Correction::Timely,
             separate: threads * rows < order || family.correction == Correction::Timely,
             lines: order.max(1),
         };

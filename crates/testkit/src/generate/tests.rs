@@ -85,7 +85,6 @@ fn what_is_called_regular_ends_where_the_limit_or_the_range_does() {
     {
         assert_eq!((zero(place), place.column(9)), (Some(Outcome::Singular { column }), column), "{place:?}");
     }
-    assert!(Generator::Wilkinson.grows() && !Generator::Kahan.grows());
 }
 
 #[test]

@@ -54,10 +54,9 @@ pub(crate) fn invert<T: Scalar>(a: &[T], n: usize) -> Vec<T> {
             y[j] = y[j].divide(at(j, j));
         }
         for j in (0..n).rev() {
-            for k in j + 1..n {
-                let product = y[k] * at(k, j);
-                y[j] -= product;
-            }
+            // Where elements grow, products that matter together may each be lost beside `y[j]`.
+            let products = (j + 1..n).rev().fold(T::zero(), |sum, k| sum + y[k] * at(k, j));
+            y[j] -= products;
         }
         for k in (0..n).rev() {
             y.swap(k, pivots[k] as usize);

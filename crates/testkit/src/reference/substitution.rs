@@ -31,9 +31,9 @@ pub(super) fn solve<T: Scalar>(lu: MatrixRef<'_, T>, pivots: &[u32], transpose: 
                 x[i] = x[i].divide(op(lu.at(i, i)));
             }
             for i in (0..n).rev() {
-                for k in i + 1..n {
-                    x[i] -= op(lu.at(k, i)) * x[k];
-                }
+                // Where elements grow, products that matter together may each be lost beside `x[i]`.
+                let products = (i + 1..n).rev().fold(T::zero(), |sum, k| sum + op(lu.at(k, i)) * x[k]);
+                x[i] -= products;
             }
             for (k, &p) in pivots.iter().enumerate().rev() {
                 x.swap(k, p as usize);

@@ -29,7 +29,7 @@ fn the_textbook_passes_over_the_whole_range() {
         for generator in Generator::ALL {
             for (n, b) in [0, 1, 2, 5, 33].into_iter().flat_map(|n| (0..3).map(move |b| (n, b))) {
                 let expected = generator.expected::<T>(n, 1, b);
-                if expected.inverse != Some(Outcome::Regular) || generator.grows() {
+                if expected.inverse != Some(Outcome::Regular) {
                     continue;
                 }
                 let a = generator.matrix::<T>(n, 1, b);

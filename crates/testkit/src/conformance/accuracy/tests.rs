@@ -90,16 +90,12 @@ fn a_ratio_at_the_limit_or_none_at_all_fails() {
 }
 
 #[test]
-fn norms_and_growth_are_those_of_matrices_worked_by_hand() -> Result<(), String> {
+fn norms_are_those_of_matrices_worked_by_hand() -> Result<(), String> {
     let of = |a: &Batch<f64>| a.view().matrix(0).map(|a| one_norm(a));
     let a = Batch::from_fn(1, 2, 3, |_, i, j| [[1.0, -5.0, 0.0], [3.0, 4.0, -2.0]][i][j]).map_err(in_words)?;
     assert_eq!(of(&a), Some(9.0));
     let empty = Batch::zeros(BatchLayout::column_major(1, 0, 0).map_err(in_words)?).map_err(in_words)?;
     assert_eq!(of(&empty), Some(0.0));
-    let wilkinson = Generator::Wilkinson.batch::<f64>(BatchLayout::column_major(1, 20, 20).map_err(in_words)?, 1);
-    let wilkinson = wilkinson.map_err(in_words)?;
-    let growth = wilkinson.view().matrix(0).map(growth_of_elimination).transpose()?;
-    assert_eq!(growth, Some(2f64.powi(19)));
     Ok(())
 }
 
