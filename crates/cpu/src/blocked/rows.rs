@@ -8,18 +8,18 @@ pub(super) const MOST_ROWS: usize = u64::BITS as usize;
 /// Where rows are, had they been exchanged, and which of them have not become a pivot's.
 pub(super) struct Rows {
     /// The row at each place.
-    pub(super) at: [u32; MOST_ROWS],
+    pub(super) at: [u8; MOST_ROWS],
     /// The place of each row.
-    place: [u32; MOST_ROWS],
+    place: [u8; MOST_ROWS],
     /// The rows that are left, bit by bit.
     left: u64,
 }
 
-const IN_PLACE: [u32; MOST_ROWS] = {
+const IN_PLACE: [u8; MOST_ROWS] = {
     let mut at = [0; MOST_ROWS];
     let mut i = 0;
     while i < MOST_ROWS {
-        at[i] = i as u32;
+        at[i] = i as u8;
         i += 1;
     }
     at
@@ -38,10 +38,10 @@ impl Rows {
         let (place, other) = (self.place[p], self.at[k]);
         self.at[place as usize % MOST_ROWS] = other;
         self.place[other as usize % MOST_ROWS] = place;
-        self.at[k] = p as u32;
-        self.place[p] = k as u32;
+        self.at[k] = p as u8;
+        self.place[p] = k as u8;
         self.left &= !(1 << p);
-        place
+        u32::from(place)
     }
 
     /// The row of the next pivot: of those that are left, whose number in the column is largest in size, the one at the first place; and that size.

@@ -3,7 +3,7 @@
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
 use super::leading_dimension;
-use super::rearranged::{IN_PLACE, MOST_PLACES, Places, exchange};
+use super::rearranged::{MOST_PLACES, Places, exchange, in_place};
 use super::stretch::LARGEST;
 use crate::routines::{Spoiled, Sums};
 use crate::simd::{Lanes, MOST_LANES, Vector, Work};
@@ -203,16 +203,6 @@ pub(crate) fn columns_move<T: Scalar>(order: usize, to: &[Option<MatrixMut<'_, T
     columns && (LARGEST + 1..=MOST_PLACES).contains(&order)
 }
 
-/// Where each column of a lane goes: column `k` of `U⁻¹ L⁻¹` belongs where the row was that the exchanges bring to row `k`.
-#[inline(always)]
-fn columns_after(exchanges: &[u32], order: usize) -> [Places; MOST_LANES] {
-    let mut columns = [IN_PLACE; MOST_LANES];
-    for (columns, exchanges) in columns.iter_mut().zip(exchanges.chunks_exact(order)) {
-        exchange(columns, exchanges, 0..order, 1);
-    }
-    columns
-}
-
 impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
     /// The lanes that are not finite, bit by bit.
     type Output = u32;
@@ -222,8 +212,16 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
         let Self { from: numbers, to, exchanges } = self;
         let from = L::from_numbers(numbers);
         let Some(Some(first)) = to.first() else { return 0 };
-        let columns = exchanges.map(|exchanges| columns_after(exchanges, first.rows()));
-        if let Some(runs) = Runs::of(&first.share(), columns.is_some()) {
+        // Where each column of a lane goes: column `k` of `U⁻¹ L⁻¹` belongs where the row was that the exchanges bring to row `k`.
+        let mut columns: Places = [[0; MOST_PLACES]; MOST_LANES];
+        if let Some(exchanges) = exchanges {
+            let order = first.rows();
+            in_place(&mut columns, order);
+            for (columns, exchanges) in columns.iter_mut().zip(exchanges.chunks_exact(order)) {
+                exchange(columns, exchanges, 0..order, 1);
+            }
+        }
+        if let Some(runs) = Runs::of(&first.share(), exchanges.is_some()) {
             let mut sums = Sums::<L>::default();
             let mut starts: Starts<*mut <L::Vector as Vector>::Real> = [std::ptr::null_mut(); MOST_LANES];
             let mut count = 0;
@@ -234,7 +232,7 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
             for run in 0..runs.count {
                 let mut own = starts;
                 for (lane, start) in own[..count].iter_mut().enumerate() {
-                    let place = columns.as_ref().map_or(run, |columns| columns[lane][run] as usize);
+                    let place = if exchanges.is_some() { usize::from(columns[lane][run]) } else { run };
                     *start = start.wrapping_add(place * runs.stride * L::PARTS);
                 }
                 unpack_run::<L>(L::as_vectors(from), &runs, run, &own[..count], &mut sums);

@@ -40,7 +40,7 @@ pub trait Vector: Copy + Send + Sync + 'static {
     /// The numbers of a slice that may be shorter; zero in lanes beyond it.
     fn load_part(from: &[Self::Real]) -> Self;
     /// The numbers at some places, one for each lane, of the first few vectors of a table.
-    fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u32]) -> Self;
+    fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u8]) -> Self;
     /// Puts the numbers at the start of a slice, which is long enough.
     fn store(self, to: &mut [Self::Real]);
     /// Puts as many numbers as a slice holds.

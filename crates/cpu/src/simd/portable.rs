@@ -48,7 +48,7 @@ where
         Self(result)
     }
     #[inline(always)]
-    fn look_up(table: &[Self; TABLE], _vectors: usize, places: &[u32]) -> Self {
+    fn look_up(table: &[Self; TABLE], _vectors: usize, places: &[u8]) -> Self {
         let mut result = [num_traits::zero(); N];
         for (x, place) in result.iter_mut().zip(places) {
             *x = Self::as_reals(table)[*place as usize];

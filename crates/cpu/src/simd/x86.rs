@@ -82,7 +82,7 @@ macro_rules! vector {
                 unsafe { Self($load_part(from)) }
             }
             #[inline(always)]
-            fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u32]) -> Self {
+            fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u8]) -> Self {
                 // SAFETY: see the head of the file.
                 unsafe { $look_up(table, vectors, &places[..$lanes]) }
             }

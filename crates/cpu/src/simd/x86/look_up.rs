@@ -11,7 +11,7 @@ use crate::simd::{TABLE, Vector};
 macro_rules! look_up {
     ($name:ident, $vector:ident, $places:expr, $bit:expr, $next_bit:expr, $one:ident, $two:ident, $beyond:ident, $blend:ident) => {
         #[inline(always)]
-        pub(in crate::simd::x86) unsafe fn $name(table: &[$vector; TABLE], vectors: usize, places: &[u32]) -> $vector {
+        pub(in crate::simd::x86) unsafe fn $name(table: &[$vector; TABLE], vectors: usize, places: &[u8]) -> $vector {
             // SAFETY: the caller's.
             unsafe {
                 let places = $places(places);
@@ -58,20 +58,20 @@ look_up!(
 );
 
 #[inline(always)]
-unsafe fn wide_places(places: &[u32]) -> __m512i {
+unsafe fn wide_places(places: &[u8]) -> __m512i {
     // SAFETY: the caller's; there are eight.
-    unsafe { _mm512_cvtepu32_epi64(_mm256_loadu_si256(places.as_ptr().cast())) }
+    unsafe { _mm512_cvtepu8_epi64(_mm_loadl_epi64(places.as_ptr().cast())) }
 }
 
 #[inline(always)]
-unsafe fn narrow_places(places: &[u32]) -> __m512i {
+unsafe fn narrow_places(places: &[u8]) -> __m512i {
     // SAFETY: the caller's; there are sixteen.
-    unsafe { _mm512_loadu_si512(places.as_ptr().cast()) }
+    unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(places.as_ptr().cast())) }
 }
 
 /// One by one.
 #[inline(always)]
-pub(super) unsafe fn look_up_f64x4(table: &[F64x4; TABLE], _vectors: usize, places: &[u32]) -> F64x4 {
+pub(super) unsafe fn look_up_f64x4(table: &[F64x4; TABLE], _vectors: usize, places: &[u8]) -> F64x4 {
     let at = |lane: usize| F64x4::as_reals(table)[places[lane] as usize];
     // SAFETY: the caller's.
     F64x4(unsafe { _mm256_setr_pd(at(0), at(1), at(2), at(3)) })
@@ -79,7 +79,7 @@ pub(super) unsafe fn look_up_f64x4(table: &[F64x4; TABLE], _vectors: usize, plac
 
 /// One by one.
 #[inline(always)]
-pub(super) unsafe fn look_up_f32x8(table: &[F32x8; TABLE], _vectors: usize, places: &[u32]) -> F32x8 {
+pub(super) unsafe fn look_up_f32x8(table: &[F32x8; TABLE], _vectors: usize, places: &[u8]) -> F32x8 {
     let at = |lane: usize| F32x8::as_reals(table)[places[lane] as usize];
     // SAFETY: the caller's.
     F32x8(unsafe { _mm256_setr_ps(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)) })
