@@ -8,8 +8,8 @@ use batchla_core::{
     Backend, Complex, Element, Error, ErrorKind, Explanation, HostArray, HostMemory, Operation, Options, Plan,
     Prepared, Problem, Scalar, ScalarKind, Transpose,
 };
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::call::Helpers;
 use crate::parallel::{Results, for_each};
 use crate::plan::CpuPlan;
 use crate::routines::Routines;
@@ -29,7 +29,7 @@ impl CpuScalar for Complex<f64> {}
 /// The CPU: a cheap handle to threads of its own, whose clones share them. Work is done on return.
 #[derive(Clone, Debug)]
 pub struct Cpu {
-    pool: Option<Arc<ThreadPool>>,
+    helpers: Option<Arc<Helpers>>,
     grain: Option<NonZeroUsize>,
     instruction_set: InstructionSet,
 }
@@ -83,7 +83,7 @@ impl CpuOptions {
             let advice = "leave the instruction set out to use the widest that there is";
             return Err(Error::new(ErrorKind::Unavailable, "cpu", what).advise(advice));
         }
-        Ok(Cpu { pool: pool(threads)?, grain: grain.flatten(), instruction_set })
+        Ok(Cpu { helpers: helpers(threads)?, grain: grain.flatten(), instruction_set })
     }
 }
 
@@ -92,27 +92,26 @@ fn cores() -> usize {
 }
 
 /// Threads beside the caller's; none where one is enough.
-fn pool(threads: usize) -> Result<Option<Arc<ThreadPool>>, Error> {
+fn helpers(threads: usize) -> Result<Option<Arc<Helpers>>, Error> {
     if threads <= 1 {
         return Ok(None);
     }
-    let name = |thread| format!("batchla-{thread}");
-    let pool = ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(name).build().map_err(|error| {
+    let helpers = Helpers::new(threads - 1).map_err(|error| {
         Error::new(ErrorKind::Unavailable, "cpu", format!("{threads} threads could not be started: {error}"))
             .advise("ask for fewer threads")
             .caused_by(error)
     })?;
-    Ok(Some(Arc::new(pool)))
+    Ok(Some(Arc::new(helpers)))
 }
 
 impl Cpu {
     /// All cores; where the system gives no threads, the caller's alone.
     pub fn new() -> Self {
-        let pool = pool(cores()).unwrap_or_else(|error| {
+        let helpers = helpers(cores()).unwrap_or_else(|error| {
             log::warn!("working on one thread: {error}");
             None
         });
-        Self { pool, grain: None, instruction_set: InstructionSet::widest() }
+        Self { helpers, grain: None, instruction_set: InstructionSet::widest() }
     }
 
     /// A choice of threads and grain.
@@ -122,7 +121,7 @@ impl Cpu {
 
     /// Threads that work.
     pub fn threads(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads() + 1)
+        self.helpers.as_ref().map_or(1, |helpers| helpers.count() + 1)
     }
 
     /// Does `work` for all results, stretch by stretch, on this handle's threads.
@@ -136,7 +135,7 @@ impl Cpu {
         let default = || default_grain(&prepared.problem, self.threads());
         let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(prepared.plan.together());
         let large = multiplications(&prepared.problem) >= LARGE && prepared.plan.shares_matrices();
-        for_each(self.pool.as_deref(), (grain, large), threads, results, work);
+        for_each(self.helpers.as_deref(), (grain, large), threads, results, work);
     }
 }
 

@@ -31,6 +31,7 @@
 
 mod backend;
 mod blocked;
+mod call;
 mod determinant;
 mod engine;
 mod explanation;

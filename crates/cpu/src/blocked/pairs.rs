@@ -7,7 +7,7 @@ use batchla_core::{Scalar, ScalarKind};
 use num_traits::Float;
 
 use super::rows::{MOST_ROWS, Rows};
-use super::tile::{number, spread};
+use super::tile::number;
 use crate::interleaved::Stretch;
 use crate::routines::finite;
 use crate::simd::{InstructionSet, Lanes, TABLE, Vector, Work, outline};
@@ -229,28 +229,28 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     fn apply_to_vectors<const R: usize>(&mut self, first: usize, pivots: &[usize; PANEL], i: usize) {
         let end = first + PANEL;
         let (panel, rest) = self.w[first..self.a.len()].split_at_mut(PANEL);
-        let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[L::zero(); PANEL]; PANEL]);
+        // Single numbers: they take half the time of vectors that hold the same in every lane.
+        let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[num_traits::zero(); PANEL]; PANEL]);
         for k in 0..PANEL {
             for r in 0..R {
                 l[k][r] = panel[k][i + r];
             }
             for m in k + 1..PANEL {
-                corner[k][m] = spread(&panel[k], pivots[m]);
+                corner[k][m] = -number(&panel[k], pivots[m]).re();
             }
         }
         for (column, a) in rest.iter_mut().zip(&mut self.a[end..]) {
-            let mut u = [L::zero(); PANEL];
+            let mut u = [num_traits::zero(); PANEL];
             for m in 0..PANEL {
+                u[m] = if i == 0 { number(column, pivots[m]) } else { number(a, first + m) }.re();
                 if i == 0 {
-                    u[m] = spread(column, pivots[m]);
                     for k in 0..m {
-                        u[m] = u[m].minus_product(corner[k][m], u[k]);
+                        u[m] = u[k].mul_add(corner[k][m], u[m]);
                     }
-                    set(a, first + m, L::lane(&u, m, 0));
-                } else {
-                    u[m] = spread(a, first + m);
+                    set(a, first + m, L::Number::from_parts(u[m], num_traits::zero()));
                 }
             }
+            let u = u.map(|u| L::spread_parts(u, num_traits::zero()));
             for r in 0..R {
                 for k in 0..PANEL {
                     column[i + r] = column[i + r].minus_product(l[k][r], u[k]);

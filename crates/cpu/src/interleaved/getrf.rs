@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use batchla_core::Scalar;
 
+use super::choose::choose_some;
 use super::leading_dimension;
-use super::tile::{COLUMNS, Columns, load, part, rows, store, subtract};
+use super::pivot::{largest, next_largest, note, scale};
+use super::tile::{COLUMNS, Columns, for_columns, load, part, rows, store, subtract};
 use super::tiny;
-use crate::scalar::reciprocal;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 
 /// Columns of a panel.
@@ -47,59 +48,6 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
     }
 }
 
-/// The body for `C` columns from `j` on: for four at a time, then for one.
-macro_rules! for_columns {
-    ($columns:expr, |$j:ident, $c:ident| $body:expr) => {{
-        let Range { start, end } = $columns;
-        let mut $j = start;
-        while end - $j >= COLUMNS {
-            const $c: usize = COLUMNS;
-            $body;
-            $j += COLUMNS;
-        }
-        if end - $j >= 2 {
-            const $c: usize = 2;
-            $body;
-            $j += 2;
-        }
-        if $j < end {
-            const $c: usize = 1;
-            $body;
-        }
-    }};
-}
-pub(super) use for_columns;
-
-/// The first row from `k` on whose size is largest; `k` where none is above zero.
-///
-/// In two halves side by side, each of which waits for its own comparisons only.
-#[inline(always)]
-fn largest<L: Lanes>(column: &[L], k: usize) -> L::Vector {
-    let one = L::count(1);
-    let (first, second) = column[k..].split_at((column.len() - k).div_ceil(2));
-    let (mut size, mut index, mut row) = (L::Vector::splat(num_traits::zero()), L::count(k), L::count(k));
-    let (mut other_size, mut other_index, mut other_row) = (size, index, L::count(k + first.len()));
-    for (x, other) in first.iter().zip(second) {
-        (size, index) = larger::<L>((x.size(), row), (size, index));
-        (other_size, other_index) = larger::<L>((other.size(), other_row), (other_size, other_index));
-        (row, other_row) = (row.add(one), other_row.add(one));
-    }
-    for x in &first[second.len()..] {
-        (size, index) = larger::<L>((x.size(), row), (size, index));
-    }
-    larger::<L>((other_size, other_index), (size, index)).1
-}
-
-/// The candidate where its size is above the best one's.
-#[inline(always)]
-pub(super) fn larger<L: Lanes>(
-    candidate: (L::Vector, L::Vector),
-    best: (L::Vector, L::Vector),
-) -> (L::Vector, L::Vector) {
-    let above = candidate.0.above(best.0);
-    (L::Vector::select(above, candidate.0, best.0), L::Vector::select(above, candidate.1, best.1))
-}
-
 /// Factors the matrices of a group.
 #[inline(always)]
 pub(super) fn factor<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
@@ -114,10 +62,9 @@ pub(super) fn factor<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zer
 /// Factors matrices that are one panel.
 #[inline(always)]
 fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
-    for k in 0..n {
-        let index = largest::<L>(&a[k * n..(k + 1) * n], k);
-        note::<L>(index, exchanges, n, k);
-        choose_and_scale(a, (n, n), (k, index), 0..n, zero_pivots);
+    let mut next = (0, largest::<L>(&a[..n], 0));
+    while next.0 < n {
+        next = choose_some(a, (n, n), next, 0..n, exchanges, zero_pivots);
     }
 }
 
@@ -168,7 +115,7 @@ impl<T: Scalar, L: Lanes<Number = T>, const WHICH: u8> Work<T> for Step<'_, L, W
 
 /// Factors the matrices of a group, whatever the order, step by step.
 #[inline(always)]
-fn factor_by_steps<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+pub(super) fn factor_by_steps<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
     macro_rules! step {
         ($which:ident, $panel:expr) => {
             outline::<L, _>(Step::<L, $which> { a, order: n, panel: $panel, exchanges, zero_pivots })
@@ -218,99 +165,23 @@ fn factor_panel<L: Lanes>(
     exchanges: &mut [u32],
     zero_pivots: &mut L::Vector,
 ) {
-    for k in panel.clone() {
-        let index = largest::<L>(&a[k * ld..k * ld + n], k);
-        note::<L>(index, exchanges, n, k);
+    let mut next = (panel.start, largest::<L>(&a[panel.start * ld..][..n], panel.start));
+    while next.0 < panel.end {
+        let (k, index) = next;
         // Few rows are chosen from. With many, exchanges lane by lane are faster, although vectors wait for them.
         if n - k <= WHOLE.max(2 * L::COUNT) {
             // Columns on the left wait for the panel's end, unless choosing is faster there too.
             let first = if n - panel.start <= WHOLE { 0 } else { panel.start };
-            choose_and_scale(a, (n, ld), (k, index), first..panel.end, zero_pivots);
+            next = choose_some(a, (n, ld), next, first..panel.end, exchanges, zero_pivots);
         } else {
+            note::<L>(index, exchanges, n, k);
             for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k..k + 1, j, exchanges));
             scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
-            for_columns!(k + 1..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
+            let soon = panel.end.min(k + 1 + COLUMNS);
+            for_columns!(k + 1..soon, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
+            next = (k + 1, next_largest::<L>(a, (n, ld), k + 1, panel.end));
+            for_columns!(soon..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
         }
-    }
-}
-
-/// Makes exchange `k` in some columns by looking at every row, and eliminates column `k` from those on its right.
-#[inline(always)]
-fn choose_and_scale<L: Lanes>(
-    a: &mut [L],
-    (n, ld): (usize, usize),
-    (k, index): (usize, L::Vector),
-    columns: Range<usize>,
-    zero_pivots: &mut L::Vector,
-) {
-    for_columns!(columns.start..k + 1, |j, C| choose_row::<L, C>(a, (n, ld), k, j, index));
-    scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
-    for_columns!(k + 1..columns.end, |j, C| choose_and_eliminate::<L, C>(a, (n, ld), k, j, index));
-}
-
-/// Exchanges rows `k` and `index` of `C` columns from `j` on, by looking at every row.
-#[inline(always)]
-fn choose_row<L: Lanes, const C: usize>(a: &mut [L], (n, ld): (usize, usize), k: usize, j: usize, index: L::Vector) {
-    let one = L::count(1);
-    let mut a = Columns::<L, C>::new(a, ld, j);
-    let old = a.row(k);
-    let (mut new, mut row) = (old, L::count(k));
-    for i in k + 1..n {
-        row = row.add(one);
-        let here = row.equals(index);
-        let x = a.row(i);
-        for c in 0..C {
-            new[c] = L::select(here, x[c], new[c]);
-            // SAFETY: below n and C.
-            unsafe { *a.get_mut(i, c) = L::select(here, old[c], x[c]) };
-        }
-    }
-    a.set_row(k, new);
-}
-
-/// The same, and eliminates column `k`, which is exchanged and scaled.
-#[inline(always)]
-fn choose_and_eliminate<L: Lanes, const C: usize>(
-    a: &mut [L],
-    (n, ld): (usize, usize),
-    k: usize,
-    j: usize,
-    index: L::Vector,
-) {
-    let one = L::count(1);
-    let (left, right) = a.split_at_mut(j * ld);
-    let l = &left[k * ld..][..n];
-    let mut a = Columns::<L, C>::new(right, ld, 0);
-    let old = a.row(k);
-    let (mut new, mut row) = (old, L::count(k));
-    for i in k + 1..n {
-        row = row.add(one);
-        let here = row.equals(index);
-        let x = a.row(i);
-        for c in 0..C {
-            new[c] = L::select(here, x[c], new[c]);
-        }
-    }
-    a.set_row(k, new);
-    let mut row = L::count(k);
-    for i in k + 1..n {
-        row = row.add(one);
-        let here = row.equals(index);
-        let mut x = a.row(i);
-        for c in 0..C {
-            x[c] = L::select(here, old[c], x[c]).minus_product(l[i], new[c]);
-        }
-        a.set_row(i, x);
-    }
-}
-
-/// Writes exchange `k` of every lane.
-#[inline(always)]
-pub(super) fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
-    let mut rows = [0; MOST_LANES];
-    index.store_counts(&mut rows);
-    for (exchange, row) in exchanges[k..].iter_mut().step_by(n).zip(&rows[..L::COUNT]) {
-        *exchange = *row;
     }
 }
 
@@ -340,51 +211,6 @@ pub(super) fn exchange_rows<L: Lanes, const C: usize>(
                     }
                 }
             }
-        }
-    }
-}
-
-/// Divides what is below row `k` by the pivot there, and notes where that is zero.
-#[inline(always)]
-fn scale<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
-    let pivot = column[k];
-    if pivot.is_moderate() {
-        let reciprocal = pivot.reciprocal();
-        for x in &mut column[k + 1..] {
-            *x = x.times(reciprocal);
-        }
-    } else {
-        scale_slowly(column, k, zero_pivots);
-    }
-}
-
-/// The same lane by lane.
-#[cold]
-#[inline(never)]
-pub(super) fn scale_slowly<L: Lanes>(column: &mut [L], k: usize, zero_pivots: &mut L::Vector) {
-    let (zero, at) = (L::Vector::splat(num_traits::zero()), L::count(k));
-    let first = L::Vector::select(zero_pivots.above(at), at, *zero_pivots);
-    *zero_pivots = L::Vector::select(column[k].size().equals(zero), first, *zero_pivots);
-    for lane in 0..L::COUNT {
-        scale_lane(column, k, lane);
-    }
-}
-
-/// The same in one lane, whatever the pivot: by its reciprocal, unless that might overflow.
-#[inline(always)]
-fn scale_lane<L: Lanes>(column: &mut [L], k: usize, lane: usize) {
-    let pivot = L::lane(column, k, lane);
-    // Where the pivot is zero, all below is.
-    if pivot != num_traits::zero() {
-        let multiply = pivot.abs1() >= L::Number::SAFE_MINIMUM;
-        let reciprocal = L::splat(reciprocal(pivot));
-        for i in k + 1..column.len() {
-            let x = if multiply {
-                L::lane(&[column[i].times(reciprocal)], 0, lane)
-            } else {
-                L::lane(column, i, lane).divide(pivot)
-            };
-            L::set_lane(column, i, lane, x);
         }
     }
 }

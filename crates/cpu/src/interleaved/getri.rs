@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use batchla_core::Scalar;
 
-use super::getrf::for_columns;
 use super::leading_dimension;
-use super::tile::{COLUMNS, load, part, rows, store, subtract};
+use super::tile::{COLUMNS, for_columns, load, part, rows, store, subtract};
 use super::tiny;
 use crate::simd::{Lanes, Vector, Work};
 
@@ -134,9 +133,12 @@ fn invert_rows<L: Lanes, const R: usize, const C: usize>(
 fn solve_lower<L: Lanes, const C: usize>(a: &mut [L], l: &mut [L], (n, ld): (usize, usize), j: usize) {
     let (before, after) = a.split_at_mut((j + C) * ld);
     let x = &mut before[j * ld..];
-    for c in 0..C {
-        l[c * ld + j + c + 1..c * ld + n].copy_from_slice(&x[c * ld + j + c + 1..c * ld + n]);
-        x[c * ld + j + c + 1..c * ld + n].fill(L::zero());
+    // Row by row: the copy of a column would be a call.
+    for i in j + 1..n {
+        for c in 0..C.min(i - j) {
+            l[c * ld + i] = x[c * ld + i];
+            x[c * ld + i] = L::zero();
+        }
     }
     let mut i = 0;
     while n - i >= ROWS {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use batchla_core::{Scalar, Transpose};
 
-use super::getrf::{exchange_rows, for_columns};
+use super::getrf::exchange_rows;
 use super::leading_dimension;
-use super::tile::{COLUMNS, load, part, store, subtract};
+use super::tile::{COLUMNS, for_columns, load, part, store, subtract};
 use crate::simd::{Lanes, Work};
 
 /// Solves in the place of the right-hand sides. Lanes whose factors are not finite, or have a zero on the diagonal, get anything.

@@ -6,10 +6,12 @@
 #![allow(missing_debug_implementations)] // Work is done, not printed.
 #![allow(clippy::manual_memcpy)] // A copy of memory is a call, and its result no longer in registers.
 
+mod choose;
 mod getrf;
 mod getri;
 mod getrs;
 mod pack;
+mod pivot;
 mod rearranged;
 mod stretch;
 mod tile;

@@ -7,6 +7,29 @@ use crate::simd::Lanes;
 /// Columns of a tile, and of a panel of columns that are worked on together.
 pub(crate) const COLUMNS: usize = 4;
 
+/// The body for `C` columns from `j` on: for four at a time, then for one.
+macro_rules! for_columns {
+    ($columns:expr, |$j:ident, $c:ident| $body:expr) => {{
+        let Range { start, end } = $columns;
+        let mut $j = start;
+        while end - $j >= COLUMNS {
+            const $c: usize = COLUMNS;
+            $body;
+            $j += COLUMNS;
+        }
+        if end - $j >= 2 {
+            const $c: usize = 2;
+            $body;
+            $j += 2;
+        }
+        if $j < end {
+            const $c: usize = 1;
+            $body;
+        }
+    }};
+}
+pub(super) use for_columns;
+
 /// `sum[c][r] -= l(k)[r] u[c][k]` for each `k` in turn: for all elements of `u`'s columns, from the last one on where `DOWN`.
 #[inline(always)]
 pub(super) fn subtract<L: Lanes, const R: usize, const C: usize, const DOWN: bool>(

@@ -2,8 +2,8 @@
 //!
 //! Does to each element what [`getrf`](super::getrf) and [`getri`](super::getri) do, in the same order.
 
-use super::getrf::{larger, note, scale_slowly};
 use super::getri::index_of;
+use super::pivot::{larger, note, scale_slowly};
 use super::tile::{load, store};
 use crate::simd::{Lanes, Vector};
 
