@@ -132,8 +132,9 @@ impl Cpu {
         results: Results<'_, T>,
         work: impl Fn(&mut Scratch<T>, Results<'_, T>, &Team) + Sync,
     ) {
-        let default = || default_grain(&prepared.problem, self.threads());
-        let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(prepared.plan.together());
+        let together = prepared.plan.together();
+        let default = || default_grain(&prepared.problem, self.threads(), together);
+        let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(together);
         let large = multiplications(&prepared.problem) >= LARGE && prepared.plan.shares_matrices();
         for_each(self.helpers.as_deref(), (grain, large), threads, results, work);
     }
@@ -146,10 +147,12 @@ impl Default for Cpu {
 }
 
 /// As many matrices as make up some 10 to 30 µs of work, fewer where there would be too few stretches for the threads: enough to hide what handing
-/// them out costs, little enough to keep all threads busy to the end.
-fn default_grain(problem: &Problem, threads: usize) -> usize {
+/// them out costs, little enough to keep all threads busy to the end. Four times as many as are computed `together`, where these still are many stretches: the next
+/// ones of a stretch are asked for while others are computed.
+fn default_grain(problem: &Problem, threads: usize, together: usize) -> usize {
     let of = |operations: usize| (operations / multiplications(problem)).clamp(1, 1024);
-    (problem.batch() / (4 * threads)).clamp(of(100_000), of(300_000))
+    let some = if together > 1 { (4 * together).min(problem.batch() / (16 * threads)) } else { 1 };
+    (problem.batch() / (4 * threads)).clamp(of(100_000), of(300_000).max(some))
 }
 
 /// Multiplications of real numbers that a matrix takes, but for a factor of 3 at most.

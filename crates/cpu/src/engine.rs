@@ -99,10 +99,10 @@ impl Engine {
         }
     }
 
-    /// Takes matrices over, all of one shape.
-    pub(crate) fn pack<T: CpuScalar>(&self, from: &[MatrixRef<'_, T>], to: &mut [T]) {
+    /// Takes matrices over, all of one shape; whether this thread takes `more` over after them.
+    pub(crate) fn pack<T: CpuScalar>(&self, (from, more): (&[MatrixRef<'_, T>], bool), to: &mut [T]) {
         match self.kind {
-            Kind::Interleaved => T::pack(self.set, Pack { from, to }),
+            Kind::Interleaved => T::pack(self.set, Pack { from, to, more }),
             Kind::Blocked => T::pack_columns(self.set, PackColumns { from: from[0], to, ld: self.ld }),
         }
     }
@@ -135,18 +135,18 @@ impl Engine {
         u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to, exchanges }) != 0)
     }
 
-    /// Takes matrices over, all of one shape, and factors them; gives the column of the first zero pivot of each.
+    /// Takes matrices over, as [`pack`](Self::pack) does, and factors them; gives the column of the first zero pivot of each.
     pub(crate) fn pack_getrf<T: CpuScalar>(
         &self,
-        from: &[MatrixRef<'_, T>],
+        (from, more): (&[MatrixRef<'_, T>], bool),
         a: &mut [T],
         exchanges: &mut [u32],
         team: &Team,
     ) -> [u32; MOST_LANES] {
         match self.kind {
-            Kind::Interleaved => T::pack_getrf(self.set, PackGetrf { from, a, exchanges }),
+            Kind::Interleaved => T::pack_getrf(self.set, PackGetrf { from, more, a, exchanges }),
             Kind::Blocked => {
-                self.pack(from, a);
+                self.pack((from, more), a);
                 [blocked::getrf(self.set, team, a, self.ld, exchanges) as u32; MOST_LANES]
             }
         }

@@ -77,6 +77,7 @@ impl Cpu {
         let nothing = Together {
             first: 0,
             count: 1,
+            more: false,
             matrices: [const { None }; MOST_LANES],
             pivots: &mut [],
             outcomes: &mut [],
@@ -144,7 +145,7 @@ fn factor<'a, T: CpuScalar>(
         group.norms = Some(from.map(one_norm));
     }
     if let Source::Factors(factors) = source {
-        engine.pack(&from[..lanes], group.a);
+        engine.pack((&from[..lanes], together.more), group.a);
         for lane in 0..lanes {
             let last = together.first + together.count - 1;
             let b = if factors.lu.batch() == 1 { 0 } else { last.min(together.first + lane) };
@@ -152,7 +153,7 @@ fn factor<'a, T: CpuScalar>(
             group.outcomes[lane] = Outcome::from_word(factors.outcomes[b]);
         }
     } else {
-        let zero_pivots = engine.pack_getrf(&from[..lanes], group.a, exchanges, team);
+        let zero_pivots = engine.pack_getrf((&from[..lanes], together.more), group.a, exchanges, team);
         for (outcome, column) in group.outcomes.iter_mut().zip(zero_pivots) {
             let column = column as usize;
             *outcome = if column < order { Outcome::Singular { column } } else { Outcome::Regular };
@@ -252,7 +253,7 @@ impl<T: CpuScalar> FactoredGroup<'_, T> {
             None => to.matrices[lane].as_ref().map(MatrixMut::share),
         });
         let Some(given) = given else { return };
-        engine.pack(&given[..lanes], x);
+        engine.pack((&given[..lanes], to.more), x);
         engine.getrs(self.a, x, self.exchanges, transpose, team);
         let mut outcomes = self.outcomes;
         let spoiled = engine.unpack(x, &mut to.matrices[..to.count]);

@@ -42,6 +42,8 @@ pub(crate) struct Together<'a, T: Scalar> {
     pub(crate) first: usize,
     /// How many there are.
     pub(crate) count: usize,
+    /// Whether the same thread takes the next ones.
+    pub(crate) more: bool,
     /// Factors, inverses or solutions; none where only a report is wanted.
     pub(crate) matrices: [Option<MatrixMut<'a, T>>; MOST_LANES],
     /// The exchanges, one matrix after another; empty where they are not wanted.
@@ -97,6 +99,7 @@ impl<'a, T: Scalar> Results<'a, T> {
         Some(Together {
             first,
             count,
+            more: count < self.outcomes.len(),
             matrices,
             pivots: self.pivots.split_off_mut(..count * self.order).unwrap_or_default(),
             outcomes: self.outcomes.split_off_mut(..count).unwrap_or_default(),

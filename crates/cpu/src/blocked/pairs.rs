@@ -75,11 +75,14 @@ impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
         let (w, other_w) = work[..2 * columns_in_work(n)].split_at_mut(columns_in_work(n));
         let [mut one, mut other] = [(&mut a[..n], w), (other, other_w)].map(|(a, w)| Matrix::<L, V>::new(a, w));
         let area = n * n;
+        let pairs = to.len() / area / 2;
         for (pair, exchanges) in exchanges.chunks_exact_mut(2 * n).enumerate() {
             let place = 2 * pair * area..2 * (pair + 1) * area;
             let (first, second) = from.map_or(&to[place.clone()], |from| &from[place.clone()]).split_at(area);
-            one.pack(L::reals(first));
-            other.pack(L::reals(second));
+            // To the next pair, unless it is another thread's.
+            let ahead = if place.end < pairs * 2 * area { 2 * area } else { 0 };
+            one.pack(L::reals(first), ahead);
+            other.pack(L::reals(second), ahead);
             let (first, second) = exchanges.split_at_mut(n);
             if !factor((&mut one, first), (&mut other, second))
                 || !finite(one.a.as_flattened())
@@ -91,7 +94,7 @@ impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
             one.unpack(L::reals_mut(first));
             other.unpack(L::reals_mut(second));
         }
-        to.len() / area / 2 * 2
+        2 * pairs
     }
 }
 
@@ -141,13 +144,12 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
 
     /// Takes over dense columns.
     #[inline(always)]
-    fn pack(&mut self, from: &[<L::Vector as Vector>::Real]) {
+    fn pack(&mut self, from: &[<L::Vector as Vector>::Real], ahead: usize) {
         let n = self.a.len();
         self.rows = Rows::new(n);
         for (from, to) in from.chunks_exact(n).zip(self.w.iter_mut()) {
             for at in (0..n).step_by(L::COUNT) {
-                // The next pair's.
-                L::Vector::prefetch(from.as_ptr().wrapping_add(2 * n * n + at));
+                L::Vector::prefetch(from.as_ptr().wrapping_add(ahead + at));
             }
             let (whole, rest) = from.split_at((V - 1) * L::COUNT);
             for (v, from) in whole.chunks_exact(L::COUNT).enumerate() {

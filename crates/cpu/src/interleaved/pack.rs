@@ -68,6 +68,8 @@ pub struct Pack<'a, 'b, T: Scalar> {
     /// As many as there are lanes.
     pub(crate) from: &'b [MatrixRef<'a, T>],
     pub(crate) to: &'b mut [T],
+    /// Whether this thread takes the next ones over after them.
+    pub(crate) more: bool,
 }
 
 impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
@@ -75,13 +77,14 @@ impl<T: Scalar> Work<T> for Pack<'_, '_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) {
-        let Self { from, to } = self;
+        let Self { from, to, more } = self;
         let to = L::from_numbers_mut(to);
         let Some(first) = from.first() else { return };
         if let Some(runs) = Runs::of(first, false) {
             let starts = starts_of(from);
+            let ahead = to_next::<L, _>(&starts, more);
             for run in 0..runs.count {
-                pack_run::<L>(&starts, &runs, run, L::as_vectors_mut(to));
+                pack_run::<L>((&starts, ahead), &runs, run, L::as_vectors_mut(to));
             }
         } else if is_interleaved(from) {
             for j in 0..first.cols() {
@@ -116,15 +119,19 @@ fn load_lanes<L: Lanes>(from: &[<L::Vector as Vector>::Real], to: &mut [L::Vecto
     }
 }
 
+/// Bytes from these matrices to those of the next group, which are asked for meanwhile; 0 where another thread may be at work on these, and lose them by it.
+#[inline(always)]
+pub(super) fn to_next<L: Lanes, R>(starts: &Starts<*const R>, more: bool) -> usize {
+    if more { L::COUNT * starts[1].addr().wrapping_sub(starts[0].addr()) } else { 0 }
+}
+
 #[inline(always)]
 fn pack_run<L: Lanes>(
-    starts: &Starts<*const <L::Vector as Vector>::Real>,
+    (starts, ahead): (&Starts<*const <L::Vector as Vector>::Real>, usize),
     runs: &Runs,
     run: usize,
     to: &mut [L::Vector],
 ) {
-    // From these matrices to those of the next group.
-    let ahead = L::COUNT * starts[1].addr().wrapping_sub(starts[0].addr());
     let (len, place) = (runs.len * L::PARTS, run * runs.stride * L::PARTS);
     let whole = len / L::COUNT * L::COUNT;
     for start in (0..whole).step_by(L::COUNT) {

@@ -9,13 +9,15 @@ use batchla_core::{MatrixRef, Scalar};
 
 use super::getrf::{self, Getrf};
 use super::leading_dimension;
-use super::pack::{Pack, Starts, starts_of};
+use super::pack::{Pack, Starts, starts_of, to_next};
 use crate::simd::{Lanes, MOST_LANES, TABLE, Vector, Work};
 
 /// Takes matrices over and factors them.
 pub struct PackGetrf<'a, 'b, T: Scalar> {
     /// As many as there are lanes, of one shape.
     pub(crate) from: &'b [MatrixRef<'a, T>],
+    /// Whether this thread takes the next ones over after them.
+    pub(crate) more: bool,
     /// Out: the factors.
     pub(crate) a: &'b mut [T],
     /// Out: the exchanges of each lane, one lane after another.
@@ -28,13 +30,14 @@ impl<T: Scalar> Work<T> for PackGetrf<'_, '_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> [u32; MOST_LANES] {
-        let Self { from, a, exchanges } = self;
+        let Self { from, more, a, exchanges } = self;
         let order = from[0].rows();
         if !is_worth_it::<L>(order) || from[0].row_stride() != 1 {
-            Pack { from, to: a }.run::<L>();
+            Pack { from, to: a, more }.run::<L>();
             return Getrf { a, order, exchanges }.run::<L>();
         }
         let (starts, stride) = (starts_of(from), from[0].col_stride() * L::PARTS);
+        let ahead = to_next::<L, _>(&starts, more);
         let (a, mut zero_pivots) = (L::from_numbers_mut(a), L::count(order));
         let mut places = [[0; MOST_PLACES]; MOST_LANES];
         in_place(&mut places, order * L::PARTS);
@@ -42,7 +45,7 @@ impl<T: Scalar> Work<T> for PackGetrf<'_, '_, T> {
         for left in (0..order).step_by(getrf::PANEL) {
             let panel = left..order.min(left + getrf::PANEL);
             let to = L::as_vectors_mut(a);
-            take_over::<L>((&starts, stride), order, panel.clone(), &places, to, &mut columns);
+            take_over::<L>((&starts, stride, ahead), order, panel.clone(), &places, to, &mut columns);
             getrf::factor_next_panel(a, order, panel.clone(), exchanges, &mut zero_pivots);
             for lane in 0..L::COUNT {
                 exchange(&mut places[lane], &exchanges[lane * order..], panel.clone(), L::PARTS);
@@ -93,15 +96,13 @@ type Columns<L> = [[<L as Lanes>::Vector; MOST_LANES]; TABLE];
 /// Takes a panel over.
 #[inline(always)]
 fn take_over<L: Lanes>(
-    (starts, stride): (&Starts<*const <L::Vector as Vector>::Real>, usize),
+    (starts, stride, ahead): (&Starts<*const <L::Vector as Vector>::Real>, usize, usize),
     order: usize,
     panel: Range<usize>,
     places: &Places,
     to: &mut [L::Vector],
     columns: &mut Columns<L>,
 ) {
-    // From these matrices to those of the next group.
-    let ahead = L::COUNT * starts[1].addr().wrapping_sub(starts[0].addr());
     let zero = L::Vector::splat(num_traits::zero());
     let (len, ld) = (order * L::PARTS, leading_dimension(order) * L::PARTS);
     let vectors = len.div_ceil(L::COUNT);

@@ -56,7 +56,9 @@ fn run<L: Lanes, const KNOWN: bool>(stretch: Stretch<'_, L::Number>, n: usize) -
         let place = group * L::COUNT * area..(group + 1) * L::COUNT * area;
         let own = if inverse { 0..L::COUNT * n } else { group * L::COUNT * n..(group + 1) * L::COUNT * n };
         let exchanges = &mut exchanges[own];
-        pack::<L>(from.map_or(&to[place.clone()], |from| &from[place.clone()]), area, a);
+        // To the next group, unless it is another thread's.
+        let ahead = if group + 1 < groups { L::COUNT * area * L::PARTS } else { 0 };
+        pack::<L>(from.map_or(&to[place.clone()], |from| &from[place.clone()]), ahead, area, a);
         let mut zero_pivots = L::count(n);
         if KNOWN {
             factor(a, n, exchanges, &mut zero_pivots);
@@ -78,7 +80,7 @@ fn run<L: Lanes, const KNOWN: bool>(stretch: Stretch<'_, L::Number>, n: usize) -
 
 /// Takes over as many matrices as there are lanes.
 #[inline(always)]
-fn pack<L: Lanes>(from: &[L::Number], area: usize, to: &mut [L]) {
+fn pack<L: Lanes>(from: &[L::Number], ahead: usize, area: usize, to: &mut [L]) {
     let (from, to, len) = (L::reals(from), L::as_vectors_mut(to), area * L::PARTS);
     let (from, to) = (&from[..L::COUNT * len], &mut to[..len]);
     for start in (0..len).step_by(L::COUNT) {
@@ -86,8 +88,7 @@ fn pack<L: Lanes>(from: &[L::Number], area: usize, to: &mut [L]) {
         let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
         for lane in 0..L::COUNT {
             let run = &from[lane * len + start..][..count];
-            // The next group's.
-            L::Vector::prefetch(run.as_ptr().wrapping_add(L::COUNT * len));
+            L::Vector::prefetch(run.as_ptr().wrapping_add(ahead));
             block.as_mut()[lane] = if count == L::COUNT { L::Vector::load(run) } else { L::Vector::load_part(run) };
         }
         let block = L::Vector::transpose(block);

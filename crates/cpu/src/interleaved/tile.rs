@@ -78,28 +78,6 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
         Self { a: &mut a[j * ld..][..C * ld], ld }
     }
 
-    /// Element (i, c).
-    ///
-    /// # Safety
-    /// Row `i` and column `c` exist.
-    #[inline(always)]
-    pub(super) unsafe fn get(&self, i: usize, c: usize) -> L {
-        debug_assert!(i < self.ld && c < C);
-        // SAFETY: there are `C ld` elements.
-        unsafe { *self.a.get_unchecked(i + c * self.ld) }
-    }
-
-    /// Element (i, c), to write.
-    ///
-    /// # Safety
-    /// Row `i` and column `c` exist.
-    #[inline(always)]
-    pub(super) unsafe fn get_mut(&mut self, i: usize, c: usize) -> &mut L {
-        debug_assert!(i < self.ld && c < C);
-        // SAFETY: there are `C ld` elements.
-        unsafe { self.a.get_unchecked_mut(i + c * self.ld) }
-    }
-
     /// Row `i`: all of it before any of another is written. Columns may be multiples of 4 KiB apart, and a load then waits for a store to the
     /// same place of another page.
     #[inline(always)]
@@ -107,8 +85,8 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
         assert!(i < self.ld);
         let mut row = [L::zero(); C];
         for c in 0..C {
-            // SAFETY: both exist.
-            row[c] = unsafe { self.get(i, c) };
+            // SAFETY: there are `C ld` elements.
+            row[c] = unsafe { *self.a.get_unchecked(i + c * self.ld) };
         }
         row
     }
@@ -118,8 +96,8 @@ impl<'a, L: Lanes, const C: usize> Columns<'a, L, C> {
     pub(super) fn set_row(&mut self, i: usize, row: [L; C]) {
         assert!(i < self.ld);
         for c in 0..C {
-            // SAFETY: both exist.
-            unsafe { *self.get_mut(i, c) = row[c] };
+            // SAFETY: there are `C ld` elements.
+            unsafe { *self.a.get_unchecked_mut(i + c * self.ld) = row[c] };
         }
     }
 }
