@@ -9,7 +9,7 @@ use batchla_core::{
     Prepared, Problem, Scalar, ScalarKind, Transpose,
 };
 
-use crate::call::Helpers;
+use crate::call::Pool;
 use crate::parallel::{Results, for_each};
 use crate::plan::CpuPlan;
 use crate::routines::Routines;
@@ -29,7 +29,7 @@ impl CpuScalar for Complex<f64> {}
 /// The CPU: a cheap handle to threads of its own, whose clones share them. Work is done on return.
 #[derive(Clone, Debug)]
 pub struct Cpu {
-    helpers: Option<Arc<Helpers>>,
+    pool: Option<Arc<Pool>>,
     grain: Option<NonZeroUsize>,
     instruction_set: InstructionSet,
 }
@@ -83,7 +83,7 @@ impl CpuOptions {
             let advice = "leave the instruction set out to use the widest that there is";
             return Err(Error::new(ErrorKind::Unavailable, "cpu", what).advise(advice));
         }
-        Ok(Cpu { helpers: helpers(threads)?, grain: grain.flatten(), instruction_set })
+        Ok(Cpu { pool: pool(threads)?, grain: grain.flatten(), instruction_set })
     }
 }
 
@@ -92,26 +92,26 @@ fn cores() -> usize {
 }
 
 /// Threads beside the caller's; none where one is enough.
-fn helpers(threads: usize) -> Result<Option<Arc<Helpers>>, Error> {
+fn pool(threads: usize) -> Result<Option<Arc<Pool>>, Error> {
     if threads <= 1 {
         return Ok(None);
     }
-    let helpers = Helpers::new(threads - 1).map_err(|error| {
+    let pool = Pool::new(threads - 1).map_err(|error| {
         Error::new(ErrorKind::Unavailable, "cpu", format!("{threads} threads could not be started: {error}"))
             .advise("ask for fewer threads")
             .caused_by(error)
     })?;
-    Ok(Some(Arc::new(helpers)))
+    Ok(Some(Arc::new(pool)))
 }
 
 impl Cpu {
     /// All cores; where the system gives no threads, the caller's alone.
     pub fn new() -> Self {
-        let helpers = helpers(cores()).unwrap_or_else(|error| {
+        let pool = pool(cores()).unwrap_or_else(|error| {
             log::warn!("working on one thread: {error}");
             None
         });
-        Self { helpers, grain: None, instruction_set: InstructionSet::widest() }
+        Self { pool, grain: None, instruction_set: InstructionSet::widest() }
     }
 
     /// A choice of threads and grain.
@@ -121,7 +121,7 @@ impl Cpu {
 
     /// Threads that work.
     pub fn threads(&self) -> usize {
-        self.helpers.as_ref().map_or(1, |helpers| helpers.count() + 1)
+        self.pool.as_ref().map_or(1, |pool| pool.count() + 1)
     }
 
     /// Does `work` for all results, stretch by stretch, on this handle's threads.
@@ -136,7 +136,7 @@ impl Cpu {
         let default = || default_grain(&prepared.problem, self.threads(), together);
         let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(together);
         let large = multiplications(&prepared.problem) >= LARGE && prepared.plan.shares_matrices();
-        for_each(self.helpers.as_deref(), (grain, large), threads, results, work);
+        for_each(self.pool.as_deref(), (grain, large), threads, results, work);
     }
 }
 

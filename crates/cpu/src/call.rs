@@ -4,16 +4,13 @@
 //! hundreds of small matrices take.
 
 use std::any::Any;
-use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// Looks at whether the others are done before the caller lets them have its core.
-const LOOKS: u32 = 4096;
+use crate::team::wait_until;
 
 /// Nobody takes part from now on.
 const CLOSED: usize = 1 << (usize::BITS - 1);
@@ -23,26 +20,26 @@ const MOST_CALLS: usize = 16;
 
 /// Threads that wait to be called.
 #[derive(Debug)]
-pub(crate) struct Helpers {
-    pool: ThreadPool,
+pub(crate) struct Pool {
+    threads: ThreadPool,
     /// Calls that are not answered.
     calls: Arc<AtomicUsize>,
 }
 
-impl Helpers {
+impl Pool {
     /// So many.
     pub(crate) fn new(count: usize) -> Result<Self, ThreadPoolBuildError> {
         let name = |thread| format!("batchla-{thread}");
-        let pool = ThreadPoolBuilder::new().num_threads(count).thread_name(name).build()?;
-        Ok(Self { pool, calls: Arc::default() })
+        let threads = ThreadPoolBuilder::new().num_threads(count).thread_name(name).build()?;
+        Ok(Self { threads, calls: Arc::default() })
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.pool.current_num_threads()
+        self.threads.current_num_threads()
     }
 
-    /// Does `work` on the caller's thread, as number 0, and on those of `most` helpers who come before it is done there. Whoever came is done on return.
+    /// Does `work` on the caller's thread, as number 0, and on those of `most` of the pool's who come before it is done there. Whoever came is done on return.
     ///
     /// # Panics
     /// As `work` does, on whichever thread.
@@ -57,7 +54,7 @@ impl Helpers {
                 break;
             }
             let (call, calls) = (Arc::clone(&call), Arc::clone(&self.calls));
-            self.pool.spawn(move || {
+            self.threads.spawn(move || {
                 calls.fetch_sub(1, Ordering::Relaxed);
                 call.answer(thread);
             });
@@ -73,7 +70,7 @@ impl Helpers {
 
 struct Call {
     work: &'static (dyn Fn(usize) + Sync),
-    /// Helpers that take part; [`CLOSED`].
+    /// Threads of the pool that take part; [`CLOSED`].
     inside: AtomicUsize,
     /// What the first of them that panicked had to say.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -99,15 +96,7 @@ struct Closing<'a>(&'a Call);
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.0.inside.fetch_or(CLOSED, Ordering::Relaxed);
-        let mut looks = 0;
-        while self.0.inside.load(Ordering::Acquire) != CLOSED {
-            if looks < LOOKS {
-                looks += 1;
-                spin_loop();
-            } else {
-                thread::yield_now();
-            }
-        }
+        wait_until(|| self.0.inside.load(Ordering::Acquire) == CLOSED);
     }
 }
 
@@ -115,13 +104,14 @@ impl Drop for Closing<'_> {
 #[allow(clippy::panic, clippy::unwrap_used)]
 mod tests {
     use std::sync::mpsc::channel;
+    use std::thread;
 
     use super::*;
 
     #[test]
-    fn helpers_who_come_in_time_take_part_and_are_done_on_return() {
-        let (helpers, started, ended) = (Helpers::new(3).unwrap(), AtomicUsize::new(0), AtomicUsize::new(0));
-        helpers.together(3, &|_| {
+    fn threads_that_come_in_time_take_part_and_are_done_on_return() {
+        let (pool, started, ended) = (Pool::new(3).unwrap(), AtomicUsize::new(0), AtomicUsize::new(0));
+        pool.together(3, &|_| {
             started.fetch_add(1, Ordering::Relaxed);
             while started.load(Ordering::Relaxed) < 4 {
                 thread::yield_now();
@@ -132,28 +122,25 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_helpers_who_are_busy_and_their_calls_do_not_pile_up() {
-        let helpers = Helpers::new(1).unwrap();
+    fn nobody_waits_for_threads_that_are_busy_and_their_calls_do_not_pile_up() {
+        let pool = Pool::new(1).unwrap();
         let (busy, is_busy) = channel();
         let (free, is_free) = channel::<()>();
-        helpers.pool.spawn(move || {
+        pool.threads.spawn(move || {
             busy.send(()).unwrap();
             let _ = is_free.recv();
         });
         is_busy.recv().unwrap();
         let done = AtomicUsize::new(0);
         for _ in 0..10 * MOST_CALLS {
-            helpers.together(1, &|thread| {
+            pool.together(1, &|thread| {
                 assert_eq!(thread, 0);
                 done.fetch_add(1, Ordering::Relaxed);
             });
         }
-        assert_eq!(
-            (done.load(Ordering::Relaxed), helpers.calls.load(Ordering::Relaxed)),
-            (10 * MOST_CALLS, MOST_CALLS)
-        );
+        assert_eq!((done.load(Ordering::Relaxed), pool.calls.load(Ordering::Relaxed)), (10 * MOST_CALLS, MOST_CALLS));
         drop(free);
-        while helpers.calls.load(Ordering::Relaxed) > 0 {
+        while pool.calls.load(Ordering::Relaxed) > 0 {
             thread::yield_now();
         }
         // What came too late was not done.
@@ -162,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_panic_anywhere_reaches_the_caller_once_all_are_done() {
-        let helpers = Helpers::new(2).unwrap();
+        let pool = Pool::new(2).unwrap();
         for culprit in 0..3 {
             let (started, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let work = |thread: usize| {
@@ -175,7 +162,7 @@ mod tests {
                 }
                 ended.fetch_add(1, Ordering::Relaxed);
             };
-            assert!(catch_unwind(AssertUnwindSafe(|| helpers.together(2, &work))).is_err());
+            assert!(catch_unwind(AssertUnwindSafe(|| pool.together(2, &work))).is_err());
             assert_eq!(ended.into_inner(), 2);
         }
     }

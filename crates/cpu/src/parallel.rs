@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use batchla_core::{BatchMut, Determinant, HostMemory, MatricesMut, MatrixMut, ReportMut, Scalar};
 
-use crate::call::Helpers;
+use crate::call::Pool;
 use crate::scratch::{Scratch, Threads};
 use crate::simd::MOST_LANES;
 use crate::team::Team;
@@ -179,11 +179,11 @@ impl<'a, T: Scalar> Iterator for Results<'a, T> {
     }
 }
 
-/// Does `work` for all results: in stretches of `grain`, a multiple of the lanes, which the caller's thread and `helpers` take one after the other. The
+/// Does `work` for all results: in stretches of `grain`, a multiple of the lanes, which the caller's thread and those of `pool` take one after the other. The
 /// caller does not wait for a thread to wake up, which would take longer than a small batch. Where matrices are `large`, threads that find no stretch left
 /// help the others.
 pub(crate) fn for_each<T: Scalar>(
-    helpers: Option<&Helpers>,
+    pool: Option<&Pool>,
     (grain, large): (usize, bool),
     threads: Threads<'_, T>,
     results: Results<'_, T>,
@@ -211,8 +211,8 @@ pub(crate) fn for_each<T: Scalar>(
         }
     };
     let useful = if large { usize::MAX } else { stretches };
-    match helpers {
-        Some(helpers) if useful > 1 => helpers.together(useful - 1, &take_part),
+    match pool {
+        Some(pool) if useful > 1 => pool.together(useful - 1, &take_part),
         _ => take_part(0),
     }
 }

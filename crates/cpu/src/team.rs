@@ -54,16 +54,12 @@ impl Team {
     pub(crate) fn help(&self) {
         self.free.fetch_add(1, Ordering::Relaxed);
         let _free = Decreased(&self.free);
-        let mut looks = 0;
-        while self.left.load(Ordering::Acquire) > 0 {
-            if self.offered.load(Ordering::Relaxed) > 0 && self.take_part() {
-                looks = 0;
-            } else if looks < LOOKS {
-                looks += 1;
-                spin_loop();
-            } else {
-                thread::yield_now();
+        loop {
+            wait_until(|| self.left.load(Ordering::Acquire) == 0 || self.offered.load(Ordering::Relaxed) > 0);
+            if self.left.load(Ordering::Acquire) == 0 {
+                return;
             }
+            self.take_part();
         }
     }
 
@@ -109,16 +105,15 @@ impl Team {
         offer
     }
 
-    /// Takes part in the last job that was offered, until nothing of it is left; whether there was one.
-    fn take_part(&self) -> bool {
+    /// Takes part in the last job that is offered, if any, until nothing of it is left.
+    fn take_part(&self) {
         let offers = lock(&self.offers);
-        let Some(&offer) = offers.last() else { return false };
+        let Some(&offer) = offers.last() else { return };
         offer.taking.fetch_add(1, Ordering::Relaxed);
         drop(offers);
         let _done = Decreased(&offer.taking);
         (offer.job)();
         self.withdraw(offer);
-        true
     }
 
     /// Takes an offer back, unless it was already.
@@ -133,6 +128,19 @@ impl Team {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for what other threads do soon: to sleep until then would take longer.
+pub(crate) fn wait_until(done: impl Fn() -> bool) {
+    let mut looks = 0;
+    while !done() {
+        if looks < LOOKS {
+            looks += 1;
+            spin_loop();
+        } else {
+            thread::yield_now();
+        }
+    }
 }
 
 /// One less at its end.
@@ -153,15 +161,7 @@ struct Withdrawn<'a> {
 impl Drop for Withdrawn<'_> {
     fn drop(&mut self) {
         self.team.withdraw(self.offer);
-        let mut looks = 0;
-        while self.offer.taking.load(Ordering::Acquire) > 0 {
-            if looks < LOOKS {
-                looks += 1;
-                spin_loop();
-            } else {
-                thread::yield_now();
-            }
-        }
+        wait_until(|| self.offer.taking.load(Ordering::Acquire) == 0);
     }
 }
 
