@@ -121,7 +121,8 @@ struct Rows {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
             const bool there = tile.i < order;
-            const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : n;
+            // On chip there are zeros beyond the matrix, in whole steps.
+            const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : STREAMED ? n : (n + STEP - 1) / STEP * STEP;
             Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
             tile.clear();
             if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
@@ -159,7 +160,8 @@ struct Rows {
         for_each([](Scalar& x, int, int) { x = zero<Scalar>(); });
         ready();
         constexpr int STEP = STREAMED ? Pack::LENGTH : NB;
-        int k = n;
+        // On chip there are zeros beyond the matrix: a whole block of real numbers costs less than most of its rows one by one, as measured.
+        int k = !STREAMED && !Number<Scalar>::COMPLEX && n % NB > NB / 2 ? order : n;
         while (k > first + NB && k % STEP != 0) subtract_row<false>(--k);
         if (STREAMED) {
             subtract_streamed<false, false>(first + NB, k);

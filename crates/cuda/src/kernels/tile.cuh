@@ -97,21 +97,21 @@ struct Tile {
             x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? below(m) : min(below(m), rest), l, column % PARTS);
         }
     }
-    // Half `s` of rows k .. k + STEP of B, negated. `Ragged`: for rows from `limit` on, where A has zeros, the last before.
-    template <bool Upwards, bool Ragged>
-    __device__ void load_right(Real (&x)[Tiles][2], int k, int s, int limit) const {
-        const int part = column % PARTS, to = line % PARTS, l = own<Upwards>(k, s), there = Ragged ? min(l, limit - 1) : l;
+    // Half `s` of rows k .. k + STEP of B, negated.
+    template <bool Upwards>
+    __device__ void load_right(Real (&x)[Tiles][2], int k, int s) const {
+        const int part = column % PARTS, to = line % PARTS, l = own<Upwards>(k, s);
         UNROLL for (int n = 0; n < Tiles; ++n) {
-            const Real b = *at(a, there, min(j + n * STEP + column_of(line), end - 1), part ^ to);
+            const Real b = *at(a, l, min(j + n * STEP + column_of(line), end - 1), part ^ to);
             x[n][s] = PARTS == 1 ? -b : signed_by(b, part == 0 || to == 1);
         }
     }
-    template <bool Upwards, bool Masked, bool Ragged, bool Whole>
-    __device__ void subtract_step(int k, int limit = 0) {
+    template <bool Upwards, bool Masked, bool Whole>
+    __device__ void subtract_step(int k) {
         Real own_rows[Groups][2], right[Tiles][2];
         UNROLL for (int s = 0; s < 2; ++s) {
-            load_left<Upwards, Masked, Ragged, Whole>(own_rows, k, s, limit);
-            load_right<Upwards, Ragged>(right, k, s, limit);
+            load_left<Upwards, Masked, false, Whole>(own_rows, k, s, 0);
+            load_right<Upwards>(right, k, s);
         }
         multiply(own_rows, right);
     }
@@ -120,15 +120,10 @@ struct Tile {
     __device__ void subtract(int begin, int end) {
         if (Upwards) {
 #pragma unroll 2
-            for (int k = begin; k < end; k += STEP) subtract_step<true, Masked, false, Whole>(k);
+            for (int k = begin; k < end; k += STEP) subtract_step<true, Masked, Whole>(k);
         } else {
-            int k = end;
-            if (end % STEP != 0 && begin < end) {
-                k -= end % STEP;
-                subtract_step<false, Masked, true, Whole>(k, end);
-            }
 #pragma unroll 2
-            for (; k > begin; k -= STEP) subtract_step<false, Masked, false, Whole>(k - STEP);
+            for (int k = end; k > begin; k -= STEP) subtract_step<false, Masked, Whole>(k - STEP);
         }
     }
     // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`. Downwards the first may be ragged: B, which
@@ -147,7 +142,7 @@ struct Tile {
                 if (done + s >= steps) break;
                 Real right[Tiles][2];
                 const int k = k_of<Upwards>(done + s, begin, end);
-                UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards, false>(right, k, half, end);
+                UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards>(right, k, half);
                 multiply(own_rows[s], right);
                 load_streamed<Upwards, Masked, false, Whole>(own_rows[s], done + s + Ahead, begin, end);
             }
@@ -177,7 +172,7 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
         Real right[KEEPS ? STEPS : 1][TILES][2];
         const auto step = [&](int s) { return k + (Upwards ? s : STEPS - 1 - s) * STEP; };
         UNROLL for (int s = 0; KEEPS && s < STEPS; ++s)
-            UNROLL for (int half = 0; half < 2; ++half) tile.template load_right<Upwards, false>(right[s], step(s), half, end);
+            UNROLL for (int half = 0; half < 2; ++half) tile.template load_right<Upwards>(right[s], step(s), half);
 #pragma unroll(4 / GROUPS)
         for (; tile.i < order; tile.i += 8 * GROUPS) {
             tile.load(a, [](int, int, bool there) { return there; });
