@@ -483,9 +483,11 @@ mutants! {
     what_lies_left_of_the_diagonal_counts_in_a_tile {
         file: "tile.cuh", from: "(Masked && l < mine)", to: "(false && l < mine)", plan: "resident", step: Step::All, shown: Results,
     }
-    a_tile_takes_rows_beyond_the_matrix {
-        file: "tile.cuh", from: "end % STEP != 0 && begin < end", to: "end % STEP != 0", order: 37, plan: "resident", step: Step::All,
-        shown: Results,
+    a_sum_leaves_out_what_is_no_whole_step {
+        file: "rows.cuh", from: "(n + STEP - 1) / STEP * STEP", to: "n / STEP * STEP", order: 37, plan: "resident", step: Step::All, shown: Results,
+    }
+    a_sum_leaves_out_the_last_block {
+        file: "rows.cuh", from: "NB / 2 ? order : n", to: "NB / 2 ? order - NB : n", order: 39, plan: "resident:tensor=0", step: Step::All, shown: Results,
     }
     a_step_that_comes_later_is_taken_first {
         file: "tile.cuh", from: "(Upwards ? step : (end - begin - 1) / STEP - step)", to: "step", plan: "resident:inverse-window=8", step: Step::All, shown: Results,
