@@ -179,7 +179,7 @@ __device__ inline void fetch_by(Resident to, Input a, int from, int end, int n, 
     constexpr int LENGTH = sizeof(T) / sizeof(Scalar), MOST = ((ORDER > 0 ? ORDER : ROWS * LANES) + LENGTH - 1) / LENGTH;
     // Where columns are short, some side by side.
     constexpr int DEEP = MOST > Wide / 2 ? Wide : MOST > Wide / 4 ? Wide / 2 : Wide / 4, ROUNDS = (MOST + DEEP - 1) / DEEP, ABREAST = Wide / DEEP;
-    constexpr int AT_ONCE = LENGTH < Pack::LENGTH ? 4 : ROUNDS > 2 || WINDOW == NB ? 1 : 4 / ROUNDS;  // as measured
+    constexpr int AT_ONCE = WINDOW == NB ? 1 : LENGTH < Pack::LENGTH ? 4 : ROUNDS > 2 ? 1 : 4 / ROUNDS;  // as measured
     const int row = share.own % DEEP * LENGTH, column = from + share.group * ABREAST + share.own / DEEP, step = share.groups * ABREAST;
     const Scalar* source = a.at(row, column);
     Scalar* target = to.at(row, column);
