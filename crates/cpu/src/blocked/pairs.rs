@@ -1,7 +1,7 @@
 //! `A = P L U` of small real matrices, two at a time: while one waits for a pivot, the other goes on.
 //!
-//! Rows stay where they are until the end: a row that became a pivot's counts no more. An exchange would cost a move in each column; here it is noted,
-//! and all are made at once, by looking rows up in registers.
+//! Rows stay where they are: a row that became a pivot's counts no more. An exchange would cost a move in each column; here it is noted, and all are
+//! made at once, by looking rows up in registers: half-way, when the rows that are left move together, and at the end.
 
 use batchla_core::{Scalar, ScalarKind};
 use num_traits::Float;
@@ -14,6 +14,9 @@ use crate::simd::{InstructionSet, Lanes, TABLE, Vector, Work, outline};
 
 /// Columns of a panel.
 const PANEL: usize = 4;
+
+/// Numbers of the next matrix that are asked for as a column takes its part of a panel: with so many it is all there in the end.
+const AHEAD: usize = 2 * PANEL;
 
 /// Whether plain matrices can be factored in pairs.
 pub(crate) fn serves(set: InstructionSet, scalar: ScalarKind, order: usize) -> bool {
@@ -40,40 +43,40 @@ impl<T: Scalar> Work<T> for Pairs<'_, T> {
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> usize {
         macro_rules! with_vectors {
-            ($($vectors:literal)*) => {
+            ($($vectors:literal, $later:literal;)*) => {
                 match self.0.order.div_ceil(L::COUNT) {
-                    $($vectors => with_vectors::<L, $vectors>(self.0),)*
+                    $($vectors => with_vectors::<L, $vectors, $later>(self.0),)*
                     _ => 0,
                 }
             };
         }
-        with_vectors!(1 2 3 4 5 6 7 8)
+        with_vectors!(1, 1; 2, 1; 3, 2; 4, 2; 5, 3; 6, 3; 7, 4; 8, 4;)
     }
 }
 
-/// The same with `V` vectors a column. What there is no use for is not compiled.
+/// The same with `V` vectors a column, later `W`. What there is no use for is not compiled.
 #[inline(always)]
-fn with_vectors<L: Lanes, const V: usize>(stretch: Stretch<'_, L::Number>) -> usize {
+fn with_vectors<L: Lanes, const V: usize, const W: usize>(stretch: Stretch<'_, L::Number>) -> usize {
     if L::Vector::LOOKS_UP && L::PARTS == 1 && (V - 1) * L::COUNT < MOST_ROWS {
-        outline::<L, _>(OfVectors::<_, V>(stretch))
+        outline::<L, _>(OfVectors::<_, V, W>(stretch))
     } else {
         0
     }
 }
 
-struct OfVectors<S, const V: usize>(S);
+struct OfVectors<S, const V: usize, const W: usize>(S);
 
-impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
+impl<T: Scalar, const V: usize, const W: usize> Work<T> for OfVectors<Stretch<'_, T>, V, W> {
     type Output = usize;
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> usize {
         let Stretch { order: n, from, to, exchanges, a, aside, .. } = self.0;
-        let (a, _) = L::from_numbers_mut(a).as_chunks_mut();
-        let (aside, _) = L::from_numbers_mut(aside).as_chunks_mut();
-        let (other, work) = aside.split_at_mut(n);
+        let a = &mut L::from_numbers_mut(a)[..n * V];
+        let (other, work) = L::from_numbers_mut(aside).split_at_mut(n * V);
+        let (work, _) = work.as_chunks_mut();
         let (w, other_w) = work[..2 * columns_in_work(n)].split_at_mut(columns_in_work(n));
-        let [mut one, mut other] = [(&mut a[..n], w), (other, other_w)].map(|(a, w)| Matrix::<L, V>::new(a, w));
+        let [mut one, mut other] = [(a, w), (other, other_w)].map(|(a, w)| Matrix::<L, V>::new(n, a, V, w));
         let area = n * n;
         let pairs = to.len() / area / 2;
         for (pair, exchanges) in exchanges.chunks_exact_mut(2 * n).enumerate() {
@@ -84,10 +87,7 @@ impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
             one.pack(L::reals(first), ahead);
             other.pack(L::reals(second), ahead);
             let (first, second) = exchanges.split_at_mut(n);
-            if !factor((&mut one, first), (&mut other, second))
-                || !finite(one.a.as_flattened())
-                || !finite(other.a.as_flattened())
-            {
+            if !factor::<_, V, W>((&mut one, first), (&mut other, second)) || !finite(one.a) || !finite(other.a) {
                 return 2 * pair;
             }
             let (first, second) = to[place].split_at_mut(area);
@@ -98,26 +98,64 @@ impl<T: Scalar, const V: usize> Work<T> for OfVectors<Stretch<'_, T>, V> {
     }
 }
 
-/// A matrix that is factored.
-struct Matrix<'a, L, const V: usize> {
-    /// Out: the factors.
-    a: &'a mut [[L; V]],
+/// A matrix that is factored, or what is left of one.
+struct Matrix<'a, L: Lanes, const V: usize> {
+    order: usize,
+    /// What of the next matrix is to be asked for. All at once would wait for memory now, and let it rest later.
+    ahead: *const <L::Vector as Vector>::Real,
+    /// Out: the factors. Columns, of which each begins so many vectors after the one before.
+    a: &'a mut [L],
+    apart: usize,
     /// What is left of the matrix, and `L`: in rows that are not left, anything.
     w: &'a mut [[L; V]],
     rows: Rows,
 }
 
-/// Factors a pair, each with its exchanges; `false`, and neither is factored, where a pivot is none, or too small for a reciprocal.
+/// Factors a pair, each with its exchanges, with `V` vectors a column, as long as not half of them hold the rows that are left; then with `W`. `false`, and neither is
+/// factored, where a pivot is none, or too small for a reciprocal.
 #[inline(always)]
-fn factor<L: Lanes, const V: usize>(
+fn factor<L: Lanes, const V: usize, const W: usize>(
     (one, exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
     (other, other_exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
 ) -> bool {
-    let n = exchanges.len();
-    for first in (0..n).step_by(PANEL) {
+    let done = if V > W { (V - W) * L::COUNT } else { one.order };
+    let (exchanges, later) = exchanges.split_at_mut(done);
+    let (other_exchanges, other_later) = other_exchanges.split_at_mut(done);
+    if !factor_columns((one, exchanges), (other, other_exchanges)) {
+        return false;
+    }
+    if V > W {
+        let (mut rest, mut other_rest) = (one.rest::<W>(done), other.rest::<W>(done));
+        if !factor_columns((&mut rest, &mut *later), (&mut other_rest, &mut *other_later)) {
+            return false;
+        }
+        rest.rearrange(rest.order);
+        other_rest.rearrange(other_rest.order);
+        let (rows, other_rows) = (rest.rows, other_rest.rows);
+        let (ahead, other_ahead) = (rest.ahead, other_rest.ahead);
+        one.rows.follow(done, &rows);
+        other.rows.follow(done, &other_rows);
+        (one.ahead, other.ahead) = (ahead, other_ahead);
+        for exchange in later.iter_mut().chain(other_later) {
+            *exchange += done as u32;
+        }
+    }
+    one.rearrange(done);
+    other.rearrange(done);
+    true
+}
+
+/// Factors columns of a pair: as many as there are exchanges, whole panels or all.
+#[inline(always)]
+fn factor_columns<L: Lanes, const V: usize>(
+    (one, exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
+    (other, other_exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
+) -> bool {
+    let end = exchanges.len();
+    for first in (0..end).step_by(PANEL) {
         let [mut pivots, mut other_pivots] = [[0; PANEL]; 2];
         let (mut x, mut other_x) = (one.w[first], other.w[first]);
-        for m in 0..PANEL.min(n - first) {
+        for m in 0..PANEL.min(end - first) {
             let (found, other_found) = (one.rows.search(&x), other.rows.search(&other_x));
             if !(found.1 >= L::Number::SAFE_MINIMUM && other_found.1 >= L::Number::SAFE_MINIMUM) {
                 return false;
@@ -126,31 +164,44 @@ fn factor<L: Lanes, const V: usize>(
             (exchanges[first + m], x) = one.eliminate((first, m), x, found);
             (other_exchanges[first + m], other_x) = other.eliminate((first, m), other_x, other_found);
         }
-        if first + PANEL < n {
+        if first + PANEL < one.order {
             one.apply(first, &pivots);
             other.apply(first, &other_pivots);
         }
     }
-    one.rearrange();
-    other.rearrange();
     true
 }
 
 impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     #[inline(always)]
-    fn new(a: &'a mut [[L; V]], w: &'a mut [[L; V]]) -> Self {
-        Self { rows: Rows::new(a.len()), a, w }
+    fn new(order: usize, a: &'a mut [L], apart: usize, w: &'a mut [[L; V]]) -> Self {
+        Self { order, ahead: std::ptr::null(), a, apart, w, rows: Rows::new(order) }
+    }
+
+    /// What is left when `done` columns, whole vectors, are factored, as a matrix of its own.
+    #[inline(always)]
+    fn rest<const W: usize>(&mut self, done: usize) -> Matrix<'_, L, W> {
+        let order = self.order - done;
+        for c in done..self.order {
+            let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
+            table[..V].copy_from_slice(&L::as_vectors(&self.w[c])[..V]);
+            let to = L::as_vectors_mut(&mut self.w[done..].as_flattened_mut()[(c - done) * W..][..W]);
+            for v in 0..W {
+                to[v] = L::Vector::look_up(&table, V, &self.rows.at[done + v * L::COUNT..]);
+            }
+        }
+        let (w, _) = self.w[done..].as_flattened_mut().as_chunks_mut();
+        let a = &mut self.a[done * self.apart + done / L::COUNT..];
+        Matrix { ahead: self.ahead, ..Matrix::new(order, a, self.apart, &mut w[..columns_in_work(order)]) }
     }
 
     /// Takes over dense columns.
     #[inline(always)]
     fn pack(&mut self, from: &[<L::Vector as Vector>::Real], ahead: usize) {
-        let n = self.a.len();
+        let n = self.order;
         self.rows = Rows::new(n);
+        self.ahead = from.as_ptr().wrapping_add(ahead);
         for (from, to) in from.chunks_exact(n).zip(self.w.iter_mut()) {
-            for at in (0..n).step_by(L::COUNT) {
-                L::Vector::prefetch(from.as_ptr().wrapping_add(ahead + at));
-            }
             let (whole, rest) = from.split_at((V - 1) * L::COUNT);
             for (v, from) in whole.chunks_exact(L::COUNT).enumerate() {
                 to[v] = L::from_memory(from);
@@ -162,7 +213,7 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     /// Hands the factors over.
     #[inline(always)]
     fn unpack(&self, to: &mut [<L::Vector as Vector>::Real]) {
-        for (from, to) in self.a.iter().zip(to.chunks_exact_mut(self.a.len())) {
+        for (from, to) in self.a.chunks_exact(V).zip(to.chunks_exact_mut(self.order)) {
             let (whole, rest) = to.split_at_mut((V - 1) * L::COUNT);
             for (v, to) in whole.chunks_exact_mut(L::COUNT).enumerate() {
                 from[v].to_memory(to);
@@ -182,9 +233,9 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     ) -> (u32, [L; V]) {
         let k = first + m;
         let exchange = self.rows.choose(k, p);
-        let (panel, a) = (&mut self.w[first..first + PANEL], &mut self.a[first..]);
+        let (panel, a) = (&mut self.w[first..first + PANEL], &mut self.a[first * self.apart..]);
         let pivot = number(&panel[m], p);
-        set(&mut a[m], k, pivot);
+        set(&mut a[m * self.apart..], k, pivot);
         // The reciprocal of the size is there before the pivot is found.
         let factor = L::splat(L::Number::from_parts(size.recip().copysign(pivot.re()), num_traits::zero()));
         let (mut l, mut next) = (x, x);
@@ -194,8 +245,8 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
         panel[m] = l;
         for c in m + 1..PANEL {
             let u = number(&panel[c], p);
-            if let Some(column) = a.get_mut(c) {
-                set(column, k, u);
+            if first + c < self.order {
+                set(&mut a[c * self.apart..], k, u);
             }
             for v in 0..V {
                 let rest = panel[c][v].minus_product(l[v], L::splat(u));
@@ -230,7 +281,7 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     #[inline(always)]
     fn apply_to_vectors<const R: usize>(&mut self, first: usize, pivots: &[usize; PANEL], i: usize) {
         let end = first + PANEL;
-        let (panel, rest) = self.w[first..self.a.len()].split_at_mut(PANEL);
+        let (panel, rest) = self.w[first..self.order].split_at_mut(PANEL);
         // Single numbers: they take half the time of vectors that hold the same in every lane.
         let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[num_traits::zero(); PANEL]; PANEL]);
         for k in 0..PANEL {
@@ -241,7 +292,11 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
                 corner[k][m] = -number(&panel[k], pivots[m]).re();
             }
         }
-        for (column, a) in rest.iter_mut().zip(&mut self.a[end..]) {
+        for (column, a) in rest.iter_mut().zip(self.a[end * self.apart..].chunks_mut(self.apart)) {
+            if i == 0 {
+                L::Vector::prefetch(self.ahead);
+                self.ahead = self.ahead.wrapping_add(AHEAD);
+            }
             let mut u = [num_traits::zero(); PANEL];
             for m in 0..PANEL {
                 u[m] = if i == 0 { number(column, pivots[m]) } else { number(a, first + m) }.re();
@@ -261,13 +316,15 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
         }
     }
 
-    /// Puts the rows of `L` where they belong, below `U`.
+    /// Puts the rows of the first columns of `L` where they belong, below `U`.
     #[inline(always)]
-    fn rearrange(&mut self) {
-        for (j, (from, to)) in self.w.iter().zip(self.a.iter_mut()).enumerate() {
+    fn rearrange(&mut self, columns: usize) {
+        for (j, (from, to)) in self.w[..columns].iter().zip(self.a.chunks_mut(self.apart)).enumerate() {
             let (from, to) = (L::as_vectors(from), L::as_vectors_mut(to));
             let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
             table[..V].copy_from_slice(&from[..V]);
+            L::Vector::prefetch(self.ahead);
+            self.ahead = self.ahead.wrapping_add(AHEAD);
             let (diagonal, below) = (j / L::COUNT, L::Vector::lanes_after(j % L::COUNT));
             for v in diagonal..V {
                 let x = L::Vector::look_up(&table, V, &self.rows.at[v * L::COUNT..]);

@@ -44,6 +44,15 @@ impl Rows {
         u32::from(place)
     }
 
+    /// Rows from place `first` on become those that `later` has in their stead, which counts from there.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, first: usize, later: &Self) {
+        let was = self.at;
+        for (i, at) in self.at[first..].iter_mut().enumerate() {
+            *at = was[(first + usize::from(later.at[i])) % MOST_ROWS];
+        }
+    }
+
     /// The row of the next pivot: of those that are left, whose number in the column is largest in size, the one at the first place; and that size.
     #[inline(always)]
     pub(super) fn search<L: Lanes, const V: usize>(&self, column: &[L; V]) -> (usize, <L::Vector as Vector>::Real) {
