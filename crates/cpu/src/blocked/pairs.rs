@@ -9,7 +9,7 @@ use num_traits::Float;
 use super::rows::{MOST_ROWS, Rows};
 use super::tile::number;
 use crate::interleaved::Stretch;
-use crate::routines::finite;
+use crate::routines::{Sums, finite};
 use crate::simd::{InstructionSet, Lanes, TABLE, Vector, Work, outline};
 
 /// Columns of a panel.
@@ -72,11 +72,11 @@ impl<T: Scalar, const V: usize, const W: usize> Work<T> for OfVectors<Stretch<'_
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> usize {
         let Stretch { order: n, from, to, exchanges, a, aside, .. } = self.0;
-        let a = &mut L::from_numbers_mut(a)[..n * V];
-        let (other, work) = L::from_numbers_mut(aside).split_at_mut(n * V);
-        let (work, _) = work.as_chunks_mut();
+        let (a, _) = L::from_numbers_mut(a).as_chunks_mut();
+        let (aside, _) = L::from_numbers_mut(aside).as_chunks_mut();
+        let (other, work) = aside.split_at_mut(n);
         let (w, other_w) = work[..2 * columns_in_work(n)].split_at_mut(columns_in_work(n));
-        let [mut one, mut other] = [(a, w), (other, other_w)].map(|(a, w)| Matrix::<L, V>::new(n, a, V, w));
+        let [mut one, mut other] = [(&mut a[..n], w), (other, other_w)].map(|(a, w)| Matrix::<L, V, V>::new(a, w));
         let area = n * n;
         let pairs = to.len() / area / 2;
         for (pair, exchanges) in exchanges.chunks_exact_mut(2 * n).enumerate() {
@@ -87,7 +87,7 @@ impl<T: Scalar, const V: usize, const W: usize> Work<T> for OfVectors<Stretch<'_
             one.pack(L::reals(first), ahead);
             other.pack(L::reals(second), ahead);
             let (first, second) = exchanges.split_at_mut(n);
-            if !factor::<_, V, W>((&mut one, first), (&mut other, second)) || !finite(one.a) || !finite(other.a) {
+            if !factor::<_, V, W>((&mut one, first), (&mut other, second)) {
                 return 2 * pair;
             }
             let (first, second) = to[place].split_at_mut(area);
@@ -99,38 +99,43 @@ impl<T: Scalar, const V: usize, const W: usize> Work<T> for OfVectors<Stretch<'_
 }
 
 /// A matrix that is factored, or what is left of one.
-struct Matrix<'a, L: Lanes, const V: usize> {
-    order: usize,
+///
+/// Columns have `V` vectors, those of the factors `A`, of which the last are this matrix's.
+struct Matrix<'a, L: Lanes, const V: usize, const A: usize> {
     /// What of the next matrix is to be asked for. All at once would wait for memory now, and let it rest later.
     ahead: *const <L::Vector as Vector>::Real,
-    /// Out: the factors. Columns, of which each begins so many vectors after the one before.
-    a: &'a mut [L],
-    apart: usize,
+    /// Out: the factors.
+    a: &'a mut [[L; A]],
     /// What is left of the matrix, and `L`: in rows that are not left, anything.
     w: &'a mut [[L; V]],
     rows: Rows,
 }
 
-/// Factors a pair, each with its exchanges, with `V` vectors a column, as long as not half of them hold the rows that are left; then with `W`. `false`, and neither is
-/// factored, where a pivot is none, or too small for a reciprocal.
+/// Whether columns are so long that it is worth it to move together half-way what is left, and to ask for the next matrix bit by bit.
+const fn long<L: Lanes, const V: usize>() -> bool {
+    V >= 4 && V * L::COUNT > 32
+}
+
+/// Factors a pair, each with its exchanges, with `V` vectors a column, and with `W` when these hold the rows that are left. `false`, and neither is factored, where a pivot is
+/// none, or too small for a reciprocal, or something is not finite.
 #[inline(always)]
 fn factor<L: Lanes, const V: usize, const W: usize>(
-    (one, exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
-    (other, other_exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
+    (one, exchanges): (&mut Matrix<'_, L, V, V>, &mut [u32]),
+    (other, other_exchanges): (&mut Matrix<'_, L, V, V>, &mut [u32]),
 ) -> bool {
-    let done = if V > W { (V - W) * L::COUNT } else { one.order };
+    let done = if long::<L, V>() { (V - W) * L::COUNT } else { one.a.len() };
     let (exchanges, later) = exchanges.split_at_mut(done);
     let (other_exchanges, other_later) = other_exchanges.split_at_mut(done);
     if !factor_columns((one, exchanges), (other, other_exchanges)) {
         return false;
     }
-    if V > W {
+    if long::<L, V>() {
         let (mut rest, mut other_rest) = (one.rest::<W>(done), other.rest::<W>(done));
         if !factor_columns((&mut rest, &mut *later), (&mut other_rest, &mut *other_later)) {
             return false;
         }
-        rest.rearrange(rest.order);
-        other_rest.rearrange(other_rest.order);
+        rest.rearrange(rest.a.len());
+        other_rest.rearrange(other_rest.a.len());
         let (rows, other_rows) = (rest.rows, other_rest.rows);
         let (ahead, other_ahead) = (rest.ahead, other_rest.ahead);
         one.rows.follow(done, &rows);
@@ -140,16 +145,15 @@ fn factor<L: Lanes, const V: usize, const W: usize>(
             *exchange += done as u32;
         }
     }
-    one.rearrange(done);
-    other.rearrange(done);
-    true
+    let whole = one.rearrange(done) & other.rearrange(done);
+    whole && (long::<L, V>() || finite(one.a.as_flattened()) && finite(other.a.as_flattened()))
 }
 
 /// Factors columns of a pair: as many as there are exchanges, whole panels or all.
 #[inline(always)]
-fn factor_columns<L: Lanes, const V: usize>(
-    (one, exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
-    (other, other_exchanges): (&mut Matrix<'_, L, V>, &mut [u32]),
+fn factor_columns<L: Lanes, const V: usize, const A: usize>(
+    (one, exchanges): (&mut Matrix<'_, L, V, A>, &mut [u32]),
+    (other, other_exchanges): (&mut Matrix<'_, L, V, A>, &mut [u32]),
 ) -> bool {
     let end = exchanges.len();
     for first in (0..end).step_by(PANEL) {
@@ -164,7 +168,7 @@ fn factor_columns<L: Lanes, const V: usize>(
             (exchanges[first + m], x) = one.eliminate((first, m), x, found);
             (other_exchanges[first + m], other_x) = other.eliminate((first, m), other_x, other_found);
         }
-        if first + PANEL < one.order {
+        if first + PANEL < one.a.len() {
             one.apply(first, &pivots);
             other.apply(first, &other_pivots);
         }
@@ -172,36 +176,39 @@ fn factor_columns<L: Lanes, const V: usize>(
     true
 }
 
-impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
+impl<'a, L: Lanes, const V: usize, const A: usize> Matrix<'a, L, V, A> {
     #[inline(always)]
-    fn new(order: usize, a: &'a mut [L], apart: usize, w: &'a mut [[L; V]]) -> Self {
-        Self { order, ahead: std::ptr::null(), a, apart, w, rows: Rows::new(order) }
+    fn new(a: &'a mut [[L; A]], w: &'a mut [[L; V]]) -> Self {
+        Self { ahead: std::ptr::null(), rows: Rows::new(a.len()), a, w }
     }
 
     /// What is left when `done` columns, whole vectors, are factored, as a matrix of its own.
     #[inline(always)]
-    fn rest<const W: usize>(&mut self, done: usize) -> Matrix<'_, L, W> {
-        let order = self.order - done;
-        for c in done..self.order {
+    fn rest<const W: usize>(&mut self, done: usize) -> Matrix<'_, L, W, A> {
+        let order = self.a.len() - done;
+        let left = self.w[done..].as_flattened_mut();
+        for c in 0..order {
             let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
-            table[..V].copy_from_slice(&L::as_vectors(&self.w[c])[..V]);
-            let to = L::as_vectors_mut(&mut self.w[done..].as_flattened_mut()[(c - done) * W..][..W]);
+            table[..V].copy_from_slice(&L::as_vectors(&left[c * V..])[..V]);
+            let to = &mut L::as_vectors_mut(&mut left[c * W..])[..W];
             for v in 0..W {
                 to[v] = L::Vector::look_up(&table, V, &self.rows.at[done + v * L::COUNT..]);
             }
         }
-        let (w, _) = self.w[done..].as_flattened_mut().as_chunks_mut();
-        let a = &mut self.a[done * self.apart + done / L::COUNT..];
-        Matrix { ahead: self.ahead, ..Matrix::new(order, a, self.apart, &mut w[..columns_in_work(order)]) }
+        let (w, _) = left.as_chunks_mut();
+        Matrix { ahead: self.ahead, ..Matrix::new(&mut self.a[done..], &mut w[..columns_in_work(order)]) }
     }
 
     /// Takes over dense columns.
     #[inline(always)]
     fn pack(&mut self, from: &[<L::Vector as Vector>::Real], ahead: usize) {
-        let n = self.order;
+        let n = self.a.len();
         self.rows = Rows::new(n);
         self.ahead = from.as_ptr().wrapping_add(ahead);
         for (from, to) in from.chunks_exact(n).zip(self.w.iter_mut()) {
+            for at in (0..if long::<L, V>() { 0 } else { n }).step_by(L::COUNT) {
+                L::Vector::prefetch(from.as_ptr().wrapping_add(ahead + at));
+            }
             let (whole, rest) = from.split_at((V - 1) * L::COUNT);
             for (v, from) in whole.chunks_exact(L::COUNT).enumerate() {
                 to[v] = L::from_memory(from);
@@ -213,7 +220,7 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     /// Hands the factors over.
     #[inline(always)]
     fn unpack(&self, to: &mut [<L::Vector as Vector>::Real]) {
-        for (from, to) in self.a.chunks_exact(V).zip(to.chunks_exact_mut(self.order)) {
+        for (from, to) in self.a.iter().zip(to.chunks_exact_mut(self.a.len())) {
             let (whole, rest) = to.split_at_mut((V - 1) * L::COUNT);
             for (v, to) in whole.chunks_exact_mut(L::COUNT).enumerate() {
                 from[v].to_memory(to);
@@ -233,9 +240,9 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     ) -> (u32, [L; V]) {
         let k = first + m;
         let exchange = self.rows.choose(k, p);
-        let (panel, a) = (&mut self.w[first..first + PANEL], &mut self.a[first * self.apart..]);
+        let (panel, a) = (&mut self.w[first..first + PANEL], &mut self.a[first..]);
         let pivot = number(&panel[m], p);
-        set(&mut a[m * self.apart..], k, pivot);
+        set(&mut a[m][A - V..], k, pivot);
         // The reciprocal of the size is there before the pivot is found.
         let factor = L::splat(L::Number::from_parts(size.recip().copysign(pivot.re()), num_traits::zero()));
         let (mut l, mut next) = (x, x);
@@ -245,8 +252,8 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
         panel[m] = l;
         for c in m + 1..PANEL {
             let u = number(&panel[c], p);
-            if first + c < self.order {
-                set(&mut a[c * self.apart..], k, u);
+            if let Some(column) = a.get_mut(c) {
+                set(&mut column[A - V..], k, u);
             }
             for v in 0..V {
                 let rest = panel[c][v].minus_product(l[v], L::splat(u));
@@ -281,7 +288,7 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
     #[inline(always)]
     fn apply_to_vectors<const R: usize>(&mut self, first: usize, pivots: &[usize; PANEL], i: usize) {
         let end = first + PANEL;
-        let (panel, rest) = self.w[first..self.order].split_at_mut(PANEL);
+        let (panel, rest) = self.w[first..self.a.len()].split_at_mut(PANEL);
         // Single numbers: they take half the time of vectors that hold the same in every lane.
         let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[num_traits::zero(); PANEL]; PANEL]);
         for k in 0..PANEL {
@@ -292,12 +299,13 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
                 corner[k][m] = -number(&panel[k], pivots[m]).re();
             }
         }
-        for (column, a) in rest.iter_mut().zip(self.a[end * self.apart..].chunks_mut(self.apart)) {
-            if i == 0 {
-                L::Vector::prefetch(self.ahead);
-                self.ahead = self.ahead.wrapping_add(AHEAD);
+        let mut ahead = self.ahead;
+        for (column, a) in rest.iter_mut().zip(&mut self.a[end..]) {
+            if long::<L, A>() && i == 0 {
+                L::Vector::prefetch(ahead);
+                ahead = ahead.wrapping_add(AHEAD);
             }
-            let mut u = [num_traits::zero(); PANEL];
+            let (a, mut u) = (&mut a[A - V..], [num_traits::zero(); PANEL]);
             for m in 0..PANEL {
                 u[m] = if i == 0 { number(column, pivots[m]) } else { number(a, first + m) }.re();
                 if i == 0 {
@@ -314,23 +322,38 @@ impl<'a, L: Lanes, const V: usize> Matrix<'a, L, V> {
                 }
             }
         }
+        self.ahead = ahead;
     }
 
-    /// Puts the rows of the first columns of `L` where they belong, below `U`.
+    /// Puts the rows of the first columns of `L` where they belong, below `U`. Whether all is finite, where columns are long: in others, numbers of `U` written one by one just
+    /// before cannot be read as vectors yet.
     #[inline(always)]
-    fn rearrange(&mut self, columns: usize) {
-        for (j, (from, to)) in self.w[..columns].iter().zip(self.a.chunks_mut(self.apart)).enumerate() {
-            let (from, to) = (L::as_vectors(from), L::as_vectors_mut(to));
-            let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
-            table[..V].copy_from_slice(&from[..V]);
-            L::Vector::prefetch(self.ahead);
-            self.ahead = self.ahead.wrapping_add(AHEAD);
-            let (diagonal, below) = (j / L::COUNT, L::Vector::lanes_after(j % L::COUNT));
-            for v in diagonal..V {
-                let x = L::Vector::look_up(&table, V, &self.rows.at[v * L::COUNT..]);
-                to[v] = if v == diagonal { L::Vector::select(below, x, to[v]) } else { x };
+    fn rearrange(&mut self, columns: usize) -> bool {
+        let zero = L::Vector::splat(num_traits::zero());
+        // Zero, as long as all is finite.
+        let mut traces = [zero; TABLE];
+        for (j, (from, to)) in self.w.iter().zip(self.a.iter_mut()).enumerate() {
+            let (from, to) = (L::as_vectors(from), L::as_vectors_mut(&mut to[A - V..]));
+            if j < columns {
+                if long::<L, A>() {
+                    L::Vector::prefetch(self.ahead);
+                    self.ahead = self.ahead.wrapping_add(AHEAD);
+                }
+                let mut table = [zero; TABLE];
+                table[..V].copy_from_slice(&from[..V]);
+                let (diagonal, below) = (j / L::COUNT, L::Vector::lanes_after(j % L::COUNT));
+                for v in diagonal..V {
+                    let x = L::Vector::look_up(&table, V, &self.rows.at[v * L::COUNT..]);
+                    to[v] = if v == diagonal { L::Vector::select(below, x, to[v]) } else { x };
+                }
+            }
+            for v in 0..if long::<L, A>() { V } else { 0 } {
+                traces[v] = to[v].mul_add(zero, traces[v]);
             }
         }
+        let mut sums = Sums::<L>::default();
+        sums.add(&traces);
+        sums.spoiled() == 0
     }
 }
 
