@@ -119,9 +119,9 @@ const fn long<L: Lanes, const V: usize>() -> bool {
 /// Factors a pair, each with its exchanges, with `V` vectors a column, and with `W` when these hold the rows that are left. `false`, and neither is factored, where a pivot is
 /// none, or too small for a reciprocal, or something is not finite.
 #[inline(always)]
-fn factor<'a, L: Lanes, const V: usize, const W: usize>(
-    (one, exchanges): (&mut Matrix<'a, L, V, V>, &mut [u32]),
-    (other, other_exchanges): (&mut Matrix<'a, L, V, V>, &mut [u32]),
+fn factor<L: Lanes, const V: usize, const W: usize>(
+    (one, exchanges): (&mut Matrix<'_, L, V, V>, &mut [u32]),
+    (other, other_exchanges): (&mut Matrix<'_, L, V, V>, &mut [u32]),
 ) -> bool {
     let done = if long::<L, V>() { (V - W) * L::COUNT } else { one.a.len() };
     let (exchanges, later) = exchanges.split_at_mut(done);
@@ -134,14 +134,13 @@ fn factor<'a, L: Lanes, const V: usize, const W: usize>(
         if !factor_columns((&mut rest, &mut *later), (&mut other_rest, &mut *other_later)) {
             return false;
         }
-        let ends = [rest, other_rest].map(|mut rest| {
-            rest.rearrange(rest.a.len());
-            (rest.rows, rest.ahead)
-        });
-        for (matrix, (rows, ahead)) in [&mut *one, &mut *other].into_iter().zip(ends) {
-            matrix.rows.follow(done, &rows);
-            matrix.ahead = ahead;
-        }
+        rest.rearrange(rest.a.len());
+        other_rest.rearrange(other_rest.a.len());
+        let (rows, other_rows) = (rest.rows, other_rest.rows);
+        let (ahead, other_ahead) = (rest.ahead, other_rest.ahead);
+        one.rows.follow(done, &rows);
+        other.rows.follow(done, &other_rows);
+        (one.ahead, other.ahead) = (ahead, other_ahead);
         for exchange in later.iter_mut().chain(other_later) {
             *exchange += done as u32;
         }
