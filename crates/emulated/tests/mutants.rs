@@ -382,6 +382,10 @@ mutants! {
     a_row_takes_its_own_column_too {
         file: "gesv.cu", from: "if (k + s < i) y[i]", to: "if (k + s <= i) y[i]", order: 7, plan: A_SIDE_A_LANE, step: Step::System, shown: Results,
     }
+    a_pack_that_a_sweep_loads_is_its_first_number_twice {
+        file: "instruction.cuh", from: "for (int i = 0; i < 2; ++i) x[i] = shared[i];", to: "for (int i = 0; i < 2; ++i) x[i] = shared[0];", order: 7, plan: A_SIDE_A_LANE,
+        step: Step::System, shown: Results,
+    }
     half_a_warp_takes_the_other_halfs_largest {
         file: "warp.cuh", from: "return low ? below : above;", to: "return low ? above : below;", order: 11, plan: IN_REGISTERS, step: Step::All, shown: Check("uninitialised memory"),
     }

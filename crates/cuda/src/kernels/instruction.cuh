@@ -109,6 +109,26 @@ __device__ inline void store_if(bool wanted, int first, float* shared, const flo
     if constexpr (Done + 4 < Count) store_if<Count, Done + 4>(wanted, first, shared, x);
 }
 
+// Sixteen bytes from shared memory. The compiler leaves them where they are written, and does not ask of every access around them whether it is to the same place: of sweeps that are text from
+// end to end that took most of its time.
+__device__ inline void load_sixteen(double* x, const double* shared) {
+#if PTX_ARCH > 0
+    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x[0]), "=d"(x[1]) : "r"(u32(__cvta_generic_to_shared(shared))) : "memory");
+#else
+    for (int i = 0; i < 2; ++i) x[i] = shared[i];
+#endif
+}
+__device__ inline void load_sixteen(float* x, const float* shared) {
+#if PTX_ARCH > 0
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+                 : "r"(u32(__cvta_generic_to_shared(shared)))
+                 : "memory");
+#else
+    for (int i = 0; i < 4; ++i) x[i] = shared[i];
+#endif
+}
+
 // Prepares `place`, in shared memory, for meetings of all `count` threads of a block, which call this together.
 __device__ inline void begin_meetings(u64* place, int count) {
 #if PTX_ARCH >= 800

@@ -52,6 +52,13 @@ struct Panel<0> {
     __device__ bool below(int r, int q, int tid) const { return position[r * THREADS + tid] >= q + NB; }
 };
 
+// A pack of a line in shared memory.
+__device__ inline Pack pack_on_chip(const Scalar* line) {
+    Pack x;
+    load_sixteen(parts(x.value), parts(line));
+    return x;
+}
+
 // Two numbers that one instruction moves where they are 16 bytes at most.
 struct alignas(2 * sizeof(Scalar) < 16 ? 2 * sizeof(Scalar) : 16) Pair {
     Scalar value[2];

@@ -87,9 +87,12 @@ struct Rows {
     // Of columns `begin` .. `end`, less column c times its line; `x` has them from column `from` on.
     template <int Line, int Wide>
     __device__ void subtract_line(Scalar (&x)[OWN_ROWS][Wide], int from, int c, const Scalar (*corner)[Line], int begin, int end) {
+        constexpr bool LONG = IN_REGISTERS && NB > 24;  // shorter ones are up to 8 % slower so, as measured
         Scalar line[PACKS * Pack::LENGTH];
-        UNROLL for (int p = begin / Pack::LENGTH; p * Pack::LENGTH < end; ++p)
-            *reinterpret_cast<Pack*>(line + p * Pack::LENGTH) = *reinterpret_cast<const Pack*>(&corner[c][p * Pack::LENGTH]);
+        UNROLL for (int p = begin / Pack::LENGTH; p * Pack::LENGTH < end; ++p) {
+            const Scalar* own = &corner[c][p * Pack::LENGTH];
+            *reinterpret_cast<Pack*>(line + p * Pack::LENGTH) = LONG ? pack_on_chip(own) : *reinterpret_cast<const Pack*>(own);
+        }
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
             UNROLL for (int d = begin; d < end; ++d) x[r][d - from] = subtract_product(x[r][d - from], element[r][c], line[d]);
     }
