@@ -45,6 +45,6 @@ pub use crate::record::{HEADER, Table, default_folder, measured};
 pub use crate::results::{Results, Row};
 pub use crate::sample::Sample;
 pub use crate::speed::Speed;
-pub use crate::start::{Start, cold, start};
+pub use crate::start::{Start, cold, is_cold, start};
 pub use crate::tune::{Proved, Tune, Tuning};
 pub use crate::verdict::{Verdict, verdict};

@@ -1,5 +1,6 @@
 //! How long a program waits for its first result.
 
+use std::ffi::OsStr;
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
@@ -12,6 +13,9 @@ use batchla_testkit::{Generator, LIMIT, inverse_ratio};
 
 const BATCH: usize = 10_000;
 const ORDER: usize = 64;
+
+/// What keeps the compiler from a cache of its own, which NVRTC has since 12.9.
+const NO_CACHE: (&str, &str) = ("CUDA_CACHE_DISABLE", "1");
 
 /// The parts of the wait, in seconds, each with its name.
 #[derive(Clone, Debug)]
@@ -67,15 +71,23 @@ pub fn start() -> Result<Start, Error> {
     Ok(Start { parts, plan: prepared.plan().to_string() })
 }
 
-/// Runs this program again with such arguments, in a process whose folder of compiled kernels is new and empty.
+/// Runs this program again with such arguments, in a process whose folder of compiled kernels is new and empty, and whose compiler
+/// remembers nothing either.
 ///
 /// # Errors
 /// [`ErrorKind::Io`].
-pub fn cold(arguments: &[&str]) -> Result<ExitStatus, Error> {
+pub fn cold(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<ExitStatus, Error> {
     let failed = |error| Error::new(ErrorKind::Io, "bench start", "the program cannot run itself").caused_by(error);
     let folder = tempfile::tempdir().map_err(failed)?;
     let program = std::env::current_exe().map_err(failed)?;
-    Command::new(program).args(arguments).env("BATCHLA_CACHE_DIR", folder.path()).status().map_err(failed)
+    let mut again = Command::new(program);
+    again.args(arguments).env("BATCHLA_CACHE_DIR", folder.path()).env(NO_CACHE.0, NO_CACHE.1);
+    again.status().map_err(failed)
+}
+
+/// Whether the compiler remembers nothing in this process.
+pub fn is_cold() -> bool {
+    std::env::var_os(NO_CACHE.0).is_some_and(|value| value == NO_CACHE.1)
 }
 
 /// Seconds since the process began, to a hundredth, where the system tells.

@@ -8,7 +8,7 @@ use batchla::cuda::Device;
 use batchla::{Cuda, Error, ErrorKind, ScalarKind};
 use batchla_bench::{
     Campaign, Figure, GPUS_HEADER, Gpus, HOST_HEADER, HostPath, ORDERS_HEADER, Orders, Page, Routine, Speed, Table,
-    cold, contest, measured, paper, start,
+    cold, contest, is_cold, measured, paper, start,
 };
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -324,7 +324,7 @@ impl Bench {
                 how.run(Page::PLANS, vec![contest::of_plans(routine, &plans)], orders)
             }
             What::Start(Start { cold: true }) => {
-                Ok(if cold(&["bench", "start"])?.success() { SUCCESS } else { FAILURE })
+                Ok(if cold(["bench", "start"])?.success() { SUCCESS } else { FAILURE })
             }
             What::Start(_) => first_result(),
             What::Host(HostOptions { gigabytes, order, gpus: options }) => {
@@ -332,6 +332,9 @@ impl Bench {
                 let (device, bytes) = (gpus[0].device().clone(), (gigabytes * 1e9) as usize);
                 let host = HostPath { gpus, order, bytes, repetitions: options.repetitions };
                 options.record(("host", HOST_HEADER), &device, |table, tell| host.run(table, tell))
+            }
+            What::Orders(_) if !is_cold() => {
+                Ok(if cold(std::env::args_os().skip(1))?.success() { SUCCESS } else { FAILURE })
             }
             What::Orders(OrdersOptions { most, batch, gpus: options }) => {
                 let device = options.open(|| Ok(vec![0]))?[0].device().clone();
