@@ -48,6 +48,14 @@ impl Needed {
         key.truncate(16);
         key
     }
+
+    /// Its constants, as records have them.
+    pub(super) fn constants(&self) -> String {
+        let constants = self.specification.constants().iter();
+        let constants: Vec<_> =
+            constants.map(|(name, value)| format!("{}={value}", name.trim_start_matches("BATCHLA_"))).collect();
+        constants.join(" ")
+    }
 }
 
 /// Everything that is recorded.

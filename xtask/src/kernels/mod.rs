@@ -7,6 +7,7 @@ mod allowed;
 mod matrix;
 mod problems;
 mod record;
+mod times;
 mod work;
 
 use std::error::Error;
@@ -29,6 +30,11 @@ pub(crate) struct Kernels {
     #[arg(long)]
     record: bool,
 
+    /// Only measure: compile what the planner's own plans need on this architecture, by the one compiler named, one kernel after another, and write the seconds
+    /// of each into a CSV file. Minutes
+    #[arg(long, requires = "nvrtc", conflicts_with_all = ["record", "part"], value_names = ["ARCH", "FILE"], num_args = 2)]
+    times: Option<Vec<String>>,
+
     /// Compile only this part of what is missing, and print rows: what the command starts on each core
     #[arg(long, hide = true, value_name = "I/N")]
     part: Option<Part>,
@@ -43,6 +49,9 @@ pub(crate) fn run(root: &Path, options: &Kernels) -> Result<ExitCode, Box<dyn Er
     let path = root.join("crates/cuda/kernels.csv");
     if let Some(part) = &options.part {
         return work::run(&path, &options.nvrtc, part, options.keep.as_deref());
+    }
+    if let Some([architecture, file]) = options.times.as_deref() {
+        return times::run(&options.nvrtc, architecture, Path::new(file));
     }
     let start = Instant::now();
     let needed = matrix::recorded()?;

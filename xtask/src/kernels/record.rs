@@ -104,15 +104,12 @@ impl Row {
 
     /// The rows of a compilation, from what the assembler wrote into the log.
     pub(super) fn of_log(needed: &Needed, log: &str) -> Vec<Self> {
-        let constants = needed.specification.constants().iter();
-        let constants: Vec<_> =
-            constants.map(|(name, value)| format!("{}={value}", name.trim_start_matches("BATCHLA_"))).collect();
         let row = |(entry, resources): (String, Resources)| Self {
             architecture: needed.architecture.to_owned(),
             nvrtc: needed.nvrtc.trim_start_matches("NVRTC ").to_owned(),
             source: needed.specification.source().name.to_owned(),
             entry,
-            constants: constants.join(" "),
+            constants: needed.constants(),
             digest: needed.key(),
             resources,
         };

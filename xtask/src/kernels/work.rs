@@ -40,7 +40,7 @@ impl FromStr for Part {
 }
 
 /// The compilers of some folders, by name.
-fn compilers(folders: &[PathBuf]) -> Result<BTreeMap<String, LazyNvrtc>, batchla::Error> {
+pub(super) fn compilers(folders: &[PathBuf]) -> Result<BTreeMap<String, LazyNvrtc>, batchla::Error> {
     let named = |folder| {
         let compiler = LazyNvrtc::in_folder(folder);
         Ok((compiler.version()?, compiler))
