@@ -77,7 +77,7 @@ pub fn start() -> Result<Start, Error> {
 /// # Errors
 /// [`ErrorKind::Io`].
 pub fn cold(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<ExitStatus, Error> {
-    let failed = |error| Error::new(ErrorKind::Io, "bench start", "the program cannot run itself").caused_by(error);
+    let failed = |error| Error::new(ErrorKind::Io, "bench", "the program cannot run itself").caused_by(error);
     let folder = tempfile::tempdir().map_err(failed)?;
     let program = std::env::current_exe().map_err(failed)?;
     let mut again = Command::new(program);

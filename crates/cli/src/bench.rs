@@ -234,7 +234,7 @@ struct HostOptions {
 
 /// Measure how long a process takes that meets many orders: 200 of them, from 1 to 200, a batch of 100 of each; orders.csv, orders.md.
 ///
-/// Three times: with no compiled kernels on disk (a new, empty folder is used), with all on disk, with all loaded. Kernels are made ready at once, then
+/// Three times: with no compiled kernels on disk (a new, empty folder is used, and NVRTC's own cache is off), with all on disk, with all loaded. Kernels are made ready at once, then
 /// each order is inverted from host memory to host memory.
 #[derive(Debug, Args)]
 struct OrdersOptions {

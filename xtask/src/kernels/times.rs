@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -27,6 +28,7 @@ pub(super) fn run(folders: &[PathBuf], architecture: &str, path: &Path) -> Resul
     if needed.is_empty() {
         return Err(format!("nothing is recorded for {architecture} by {version}").into());
     }
+    let mut file = fs::File::create(path)?; // before minutes of work, not after them
     let mut times = Vec::new();
     for (one, number) in needed.iter().zip(1..) {
         let start = Instant::now();
@@ -43,7 +45,7 @@ pub(super) fn run(folders: &[PathBuf], architecture: &str, path: &Path) -> Resul
         let (source, entry) = (specification.source().name, specification.entry());
         text.push_str(&format!("{seconds:.2},{architecture},{version},{source},{entry},{}\n", one.constants()));
     }
-    fs::write(path, text)?;
+    file.write_all(text.as_bytes())?;
     let longer = times.iter().filter(|(seconds, _)| *seconds > ASKED).count();
     println!(
         "{} kernels for {architecture} by {version}: median {:.2} s, most {:.2} s, {longer} longer than {ASKED} s",
