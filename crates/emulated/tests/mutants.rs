@@ -422,6 +422,15 @@ mutants! {
         file: "window.cuh", from: "    settle_windows(chip, out, window - WINDOW, n, order, tid);\n", to: "", plan: "resident:panel=4,window=8",
         shown: Results,
     }
+    a_panel_goes_to_its_place_before_all_of_it_is_on_chip {
+        file: "window.cuh", from: "wait_copies<AHEAD>();\n", to: "wait_copies<AHEAD + 1>();\n", plan: "resident:panel=4,window=8", shown: Check("copy under way"),
+    }
+    a_panel_comes_to_where_others_still_read_the_one_before {
+        file: "window.cuh", from: "SLOTS < 5 ? SLOTS - 2 : 3", to: "SLOTS - 1", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+    }
+    a_panel_comes_to_where_the_last_window_is_still_read {
+        file: "window.cuh", from: "    crew_sync();\n    settle_windows", to: "    settle_windows", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+    }
     what_is_beyond_the_matrix_is_zero {
         file: "resident.cuh", from: "*a.at(k, j) = j == k ? one<Scalar>() : zero<Scalar>();", to: "*a.at(k, j) = zero<Scalar>();", order: 13,
         plan: "resident:panel=4", shown: Results,

@@ -16,7 +16,7 @@ __device__ inline void fetch_window(const Chip& chip, Input in, int window, int 
     const Resident a = chip.columns_from(window);
     int to[OWN_ROWS];
     UNROLL for (int r = 0; r < OWN_ROWS; ++r) to[r] = chip.place_of(min(tid + r * CREW, n - 1), WINDOW / NB - 1);
-#pragma unroll 2
+#pragma unroll 1
     for (int j = window; j < min(end, n); ++j)
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
             if (tid + r * CREW < n) copy_async(a.at(to[r], j), in.at(tid + r * CREW, j));
@@ -24,27 +24,31 @@ __device__ inline void fetch_window(const Chip& chip, Input in, int window, int 
     fill_beyond(a, window, end, n, order, Share<CREW>{tid, 0, 1});
 }
 
+// The panel at column k among those that take turns in `slots` places on chip, its columns under the numbers that they have in the matrix.
+__device__ inline Resident slot(Resident first, int slots, int k) { return {first.at(0, k / NB % slots * NB - k), first.stride}; }
+
+// Begins to copy columns k .. k + NB of L, as they have been written, to `to`: rows from `from` on, each to where it stands in block column `block` on chip.
+__device__ inline void fetch_left(const Chip& chip, Resident to, Output out, int k, int from, int block, int n, int tid) {
+    UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
+        const int i = tid + r * CREW;
+        if (i < from || i >= n) continue;
+        const int place = chip.place_of(chip.past_origin(i, k / WINDOW), block);
+        UNROLL for (int c = 0; c < NB; ++c) copy_async(to.at(place, k + c), out.at(i, k + c));
+    }
+    commit_copies();
+}
+
 // Columns `window` .. `end` take the part of all that is on their left.
 __device__ inline void catch_up(const Chip& chip, Output out, int window, int end, int n, int order, int tid) {
     const Resident a = chip.columns_from(window);
     const int warp = crew_warp<TENSOR>(tid), lane = tid % LANES;
-    const auto panel_at = [&](int k) { return Resident{chip.panels.at(0, k / NB % 2 * NB - k), chip.panels.stride}; };
-    const auto fetch = [&](int k) {
-        const Resident left = panel_at(k);
-        UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            const int i = tid + r * CREW;
-            if (i < k || i >= n) continue;
-            const int to = chip.place_of(chip.past_origin(i, k / WINDOW), WINDOW / NB - 1);
-            UNROLL for (int c = 0; c < NB; ++c) copy_async(left.at(to, k + c), out.at(i, k + c));
-        }
-        commit_copies();
-    };
+    const auto fetch = [&](int k) { fetch_left(chip, slot(chip.panels, 2, k), out, k, k, WINDOW / NB - 1, n, tid); };
     fetch(0);
     for (int k = 0; k < window; k += NB) {
         wait_copies<0>();
         crew_sync();
         if (k + NB < window) fetch(k + NB);
-        const Resident left = panel_at(k);
+        const Resident left = slot(chip.panels, 2, k);
         for (int c = window + warp * SHARE; c < end; c += CREW_WARPS * SHARE) {
             if (lane < SHARE && c + lane < end) {
                 const Lower l = lower_of(left, k);
@@ -60,24 +64,29 @@ __device__ inline void catch_up(const Chip& chip, Output out, int window, int en
     crew_sync();
 }
 
-// Brings rows of L on the left of the last window to their places.
+// Brings rows of L on the left of the last window to their places, by way of the chip, of which the panels take turns in all: some are on their way there while one is written.
 __device__ inline void settle_windows(const Chip& chip, Output out, int window, int n, int order, int tid) {
-    constexpr int AT_ONCE = OWN_ROWS * NB * sizeof(Scalar) < 256 ? 256 / (OWN_ROWS * NB * sizeof(Scalar)) : 1;  // panels: what registers hold
-    const int last = last_block(window, order);
-    for (int first = 0; first < window; first += AT_ONCE * NB) {
-        Scalar x[AT_ONCE][OWN_ROWS][NB];
-        UNROLL for (int both = 0; both < 2; ++both) {
-            UNROLL for (int p = 0; p < AT_ONCE; ++p)
-                UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-                    const int i = tid + r * CREW, k = first + p * NB;
-                    if (k >= window || i < k / WINDOW * WINDOW + WINDOW || i >= n) continue;
-                    const int to = both == 0 ? i : chip.place_of(chip.past_origin(i, k / WINDOW), last);
-                    UNROLL for (int c = 0; c < NB; ++c) {
-                        if (both == 0) x[p][r][c] = *out.at(i, k + c);
-                        if (both == 1) *out.at(to, k + c) = x[p][r][c];
-                    }
-                }
-            if (both == 0) crew_sync();
+    // Beside panels on their way there are the one that is written and the one before it, which others may still read.
+    constexpr int SLOTS = WINDOW / NB + 2, AHEAD = SLOTS < 5 ? SLOTS - 2 : 3;
+    const int block = last_block(window, order);
+    // The first row that later windows may have moved.
+    const auto from = [](int k) { return k / WINDOW * WINDOW + WINDOW; };
+#pragma unroll 1
+    for (int next = 0; next < window + AHEAD * NB; next += NB) {
+        if (next < window) {
+            fetch_left(chip, slot(chip.matrix, SLOTS, next), out, next, from(next), block, n, tid);
+        } else {
+            commit_copies();
+        }
+        const int k = next - AHEAD * NB;
+        if (k < 0) continue;
+        wait_copies<AHEAD>();
+        crew_sync();
+        const Resident panel = slot(chip.matrix, SLOTS, k);
+        UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
+            const int i = tid + r * CREW;
+            if (i < from(k) || i >= n) continue;
+            UNROLL for (int c = 0; c < NB; ++c) *out.at(i, k + c) = *panel.at(i, k + c);
         }
     }
 }

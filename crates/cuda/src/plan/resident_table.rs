@@ -42,8 +42,9 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256
 /// (batches of 4 000); and by the tuner, which tries every order: LU from 33 to 128 (c32 to 96, c64 to 80), inverses of f32 and f64 from 33 to 128
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-*.csv`);
-/// LU of c64 from 97 to 128 at five orders, 2026-11-23 (`benches/record/nvidia-h200/2026-11-23/choices-spread.csv`); at 48 orders from 33 to 256 once more, 2026-11-24
-/// (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`); what some of these were chosen against, on an H100 (`benches/record/nvidia-h100/2026-11-24/choices-windows.csv`).
+/// at 48 orders from 33 to 256 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`); what some of these were chosen against, on an H100
+/// (`benches/record/nvidia-h100/2026-11-24/choices-windows.csv`); LU by windows of c64, of c32 beyond order 128 and of f64 beyond 192 on an H100, 2026-11-26
+/// (`benches/record/nvidia-h100/2026-11-26/choices-windows.csv`). Panels of four columns are for what registers hold no wider panel of.
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
@@ -93,8 +94,9 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(56, tensor(168, 8, 1, 3, 255)),
         window(32, tensor(176, 8, 1, 1, 255)),
         window(48, tensor(192, 8, 1, 3, 255)),
-        window(40, tensor(200, 8, 1, 3, 255)),
-        window(32, tensor(256, 8, 1, 3, 255)),
+        window(40, tensor(200, 8, 8, 3, 255)),
+        window(48, tensor(208, 8, 8, 3, 255)),
+        window(32, tensor(256, 8, 8, 3, 255)),
     ];
     const F64_INVERSE: &[Tuned] = &[
         thread(6, 168),
@@ -120,8 +122,13 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(64, 8, 2, 1, 168),
         tuned(80, 8, 3, 2, 168),
         window(48, tuned(88, 8, 1, 1, 255)),
-        window(32, tuned(136, 8, 1, 1, 255)),
+        window(32, tuned(128, 8, 1, 1, 255)),
+        window(24, tuned(136, 8, 1, 1, 255)),
+        window(32, tuned(160, 4, 1, 1, 255)),
+        window(24, tuned(168, 4, 1, 1, 255)),
         window(16, tuned(192, 8, 1, 1, 255)),
+        window(32, tuned(216, 4, 1, 1, 255)),
+        window(16, tuned(256, 4, 1, 1, 255)),
     ];
     const C32_INVERSE: &[Tuned] = &[
         thread(5, 128),
@@ -141,11 +148,25 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(28, 28, 1, 0, 168),
         tuned(32, 32, 1, 0, 255),
         tensor(40, 8, 2, 0, 255),
-        tensor(64, 8, 2, 1, 255),
+        tensor(56, 8, 2, 1, 255),
+        window(32, tensor(64, 8, 1, 1, 255)),
         window(24, tensor(72, 8, 1, 1, 255)),
+        window(16, tensor(80, 8, 1, 1, 255)),
+        window(32, tensor(88, 8, 1, 1, 255)),
         window(16, tensor(96, 8, 1, 1, 255)),
-        window(24, tensor(104, 8, 1, 1, 255)),
-        window(16, tensor(128, 8, 1, 1, 255)),
+        window(24, tensor(100, 4, 1, 1, 255)),
+        window(32, tensor(108, 4, 1, 1, 255)),
+        window(16, tensor(112, 4, 1, 1, 255)),
+        window(24, tensor(120, 4, 1, 1, 255)),
+        window(32, tensor(128, 8, 1, 1, 255)),
+        window(24, tensor(140, 4, 1, 1, 255)),
+        window(16, tensor(144, 4, 1, 1, 255)),
+        window(32, tensor(168, 4, 1, 3, 255)),
+        window(16, tensor(180, 4, 1, 1, 255)),
+        window(24, tensor(212, 4, 1, 3, 255)),
+        window(16, tensor(224, 4, 1, 1, 255)),
+        window(16, tensor(240, 4, 1, 3, 255)),
+        window(32, tensor(256, 4, 1, 3, 255)),
     ];
     const C64_INVERSE: &[Tuned] = &[
         thread(5, 168),
@@ -223,6 +244,13 @@ const WINDOWS: Receipt = Receipt::new(
     "batchla bench plans resident resident:window=…,helpers=…: benches/record/nvidia-h200/2026-11-24/choices-windows.csv",
 );
 
+/// Of windows, panels and crews that were tried again once rows of L had come to their places by way of the chip.
+const SETTLED: Receipt = Receipt::new(
+    "NVIDIA H100",
+    "2026-11-26",
+    "batchla bench plans left-looking resident:panel=…,rows=…,window=…,helpers=…: benches/record/nvidia-h100/2026-11-26/choices-windows.csv",
+);
+
 /// Of the row up to order `last`, where it was measured after the first tables: by the tuner, or to choose again.
 pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
     macro_rules! record {
@@ -246,26 +274,22 @@ pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> O
         (ScalarKind::F64, false, 128) => {
             "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv"
         }
-        (ScalarKind::C64, false, 128) => {
-            let command =
-                "batchla bench plans resident left-looking: benches/record/nvidia-h200/2026-11-23/choices-spread.csv";
-            return Some(Receipt::new("NVIDIA H200", "2026-11-23", command));
-        }
+        (ScalarKind::F64, false, 200 | 208 | 256)
+        | (ScalarKind::C32, false, 128..=256)
+        | (ScalarKind::C64, false, 64..=256) => return Some(SETTLED),
         (ScalarKind::F32, false, 56 | 168 | 192)
-        | (ScalarKind::F64, false, 104 | 144..=176 | 200)
-        | (ScalarKind::C32, false, 88 | 136)
-        | (ScalarKind::C64, false, 104)
+        | (ScalarKind::F64, false, 104 | 144..=176)
+        | (ScalarKind::C32, false, 88)
         | (ScalarKind::F32 | ScalarKind::C64, true, 40) => return Some(WINDOWS),
         (ScalarKind::F32, false, 88) | (ScalarKind::F64, false, 88 | 96) => return Some(DEALT),
         (ScalarKind::F32, false, 80)
         | (ScalarKind::F64, false, 34 | 40 | 80)
         | (ScalarKind::C32, false, 40 | 48 | 80)
-        | (ScalarKind::C64, false, 40 | 64 | 72) => return Some(ROWS),
+        | (ScalarKind::C64, false, 40 | 56) => return Some(ROWS),
         (ScalarKind::F64, true, 40 | 88) | (ScalarKind::C32, true, 40) => return Some(ROWS_INVERSE),
         (ScalarKind::F32, false, 33..=128) => record!("f32", "factorize", "33..128"),
         (ScalarKind::F64, false, 33..=128) => record!("f64", "factorize", "33..128"),
         (ScalarKind::C32, false, 33..=96) => record!("c32", "factorize", "33..96"),
-        (ScalarKind::C64, false, 33..=80) => record!("c64", "factorize", "33..80"),
         (ScalarKind::F32, true, 37..=128) => record!("f32", "invert", "37..128"),
         (ScalarKind::F64, true, 33..=128) => record!("f64", "invert", "33..128"),
         _ => return None,
