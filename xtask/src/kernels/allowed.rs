@@ -66,9 +66,10 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=1", "WINDOW=72", "HELPERS=1"], 16),
     allow("getrf", &["SCALAR=2", "WINDOW=16", "HELPERS=1"], 144),
     allow("getrf", &["SCALAR=3", "WINDOW=12", "HELPERS=3"], 312),
-    allow("getrf", &["SCALAR=3", "WINDOW=16", "HELPERS=3"], 472),
+    allow("getrf", &["SCALAR=3", "WINDOW=20", "HELPERS=3"], 176),
     allow("getrf", &["SCALAR=3", "WINDOW=24", "HELPERS=1"], 296),
     allow("getrf", &["SCALAR=3", "WINDOW=24", "HELPERS=3"], 176),
+    allow("getrf", &["SCALAR=3", "WINDOW=28", "HELPERS=3"], 316),
     allow("getrf", &["SCALAR=3", "WINDOW=32", "HELPERS=3"], 300),
     // Inverses by windows, likewise: c32 of order 192, 4 000, 10.8 ms with four blocks a multiprocessor, 10.9 with three; of 160, 10 000, 6.3 and 6.6; others in
     // benches/record/nvidia-h200/2026-11-21/choices-inverse.csv. One kernel for eight orders spills more than that for one.

@@ -174,9 +174,9 @@ impl ResidentPlan {
             |plan: &Self| plan.fixed_bytes(scalar) <= STATIC_SHARED_BYTES && plan.shared_bytes(scalar, order) <= limit;
         let least_teams = (WARP / crew).max(1);
         let by_windows = |window| Self { teams: least_teams, panel: usual, window, ..plan.clone() };
-        // The table's window or, on a smaller chip, the largest that there is room for.
+        // The table's window or, on a smaller chip, the widest that there is room for, of 32 columns at most.
         let whole = if own.window < order { own.window } else { 0 };
-        let narrower = (1..=4)
+        let narrower = (1..=32 / own.panel)
             .rev()
             .map(|panels| panels * own.panel)
             .filter(|&window| window < order && !inverts && threads == WARP);
