@@ -218,6 +218,18 @@ fn panels_of_more_than_eight_warps_give_the_same_bits() {
     }
 }
 
+/// More panels on the left than slots on chip, by which their rows come to their places; with copies under way, and where there are none.
+#[test]
+fn windows_with_more_panels_on_their_left_than_slots_give_the_same_bits() {
+    for (scalar, order, architecture, plan) in [
+        (ScalarKind::F64, 77, "sm_90", "resident:panel=8,rows=8,window=16,helpers=3,tensor=1"),
+        (ScalarKind::C64, 66, "sm_90", "resident:panel=4,window=24,helpers=3,tensor=1"),
+        (ScalarKind::C32, 66, "sm_70", "resident:panel=4,window=16,helpers=1"),
+    ] {
+        other_plans_give_the_same_bits(scalar, order, architecture, &[plan]);
+    }
+}
+
 #[test]
 fn windows_of_the_inverse_give_the_same_bits() {
     for (scalar, order, plans) in [

@@ -148,9 +148,11 @@ impl Filling for Step {
 impl Family {
     /// Why this family was not chosen.
     fn rejection(&self, problem: &Problem, limits: &Limits, chosen: &Chosen) -> Rejection {
-        let measured = |what: String| format!("{what} ({RECEIPT})");
         let last = ResidentPlan::best_up_to(problem);
         let resident = ResidentPlan::choose(&Request::default(), problem, limits);
+        let row = resident.as_ref().ok().and_then(|plan| plan.as_ref()?.row(problem));
+        let receipt = row.map_or(RECEIPT, |row| row.receipt);
+        let measured = |what: String| format!("{what} ({receipt})");
         let runs = !self.resident || matches!(resident, Ok(Some(_)));
         let reason = match resident {
             _ if !self.is_planners() => self.compared(problem, limits),

@@ -44,7 +44,7 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-*.csv`);
 /// at 48 orders from 33 to 256 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`); what some of these were chosen against, on an H100
 /// (`benches/record/nvidia-h100/2026-11-24/choices-windows.csv`); LU by windows of c64, of c32 beyond order 128 and of f64 beyond 192 on an H100, 2026-11-26
-/// (`benches/record/nvidia-h100/2026-11-26/choices-windows.csv`). Panels of four columns are for what registers hold no wider panel of.
+/// (`benches/record/nvidia-h100/2026-11-26/choices-windows.csv`). Panels of four columns are for complex matrices of which registers hold no wider panel, or whose wider panels were slower.
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
