@@ -510,8 +510,16 @@ mutants! {
         step: Step::All, shown: Results,
     }
     packs_that_are_on_their_way_are_those_before {
-        file: "rows.cuh", from: "load_pack<Masked>(x[s], k_of(done + s + AHEAD))", to: "load_pack<Masked>(x[s], k_of(done + s))",
+        file: "rows.cuh", from: "load_pack<Upwards, Count>(x[s], k_of(done + s + AHEAD))", to: "load_pack<Upwards, Count>(x[s], k_of(done + s))",
         plan: "resident:inverse-window=8,tensor=0", step: Step::All, shown: Results,
+    }
+    a_row_takes_a_part_once_more_with_the_rows_below {
+        file: "rows.cuh", from: "Count < OWN_ROWS ? start(Count) : first;", to: "first;", order: 41, plan: "resident:inverse-window=8,inverse-rows=2,tensor=0",
+        step: Step::All, shown: Results,
+    }
+    rows_below_are_late_for_their_part {
+        file: "rows.cuh", from: "const int begin = start(Count - 1), end", to: "const int begin = Count > 1 ? first : start(0), end", order: 41,
+        plan: "resident:inverse-window=8,inverse-rows=2,tensor=0", step: Step::All, shown: Results,
     }
     rows_beyond_the_matrix_are_no_zeros {
         file: "getri_resident.cu", from: "for (int i = n; i < rows; ++i)", to: "for (int i = order; i < order; ++i)", order: 41,

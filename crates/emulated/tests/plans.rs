@@ -245,6 +245,17 @@ fn windows_of_the_inverse_give_the_same_bits() {
         ),
         (ScalarKind::F32, 45, ["resident:inverse-window=12,inverse-rows=2,exact=1", "resident:inverse-window=32"]),
         (ScalarKind::C32, 37, ["resident:inverse-window=6,inverse-rows=2", "resident:inverse-window=16,exact=1"]),
+        // Warps that have rows from above and from below, and threads that have three.
+        (
+            ScalarKind::F64,
+            77,
+            ["resident:tensor=1,inverse-window=16,inverse-rows=2", "resident:tensor=0,inverse-window=8,inverse-rows=3"],
+        ),
+        (
+            ScalarKind::F32,
+            77,
+            ["resident:inverse-window=12,inverse-rows=2", "resident:inverse-window=16,inverse-rows=3,exact=1"],
+        ),
     ] {
         other_plans_give_the_same_bits(scalar, order, "sm_90", &plans);
     }

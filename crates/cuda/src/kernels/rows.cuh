@@ -11,7 +11,7 @@ __device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* rec
     return [=](Scalar x, int c, bool wanted) { return wanted ? Divisor<Scalar>{corner[c][c], reciprocal[c]}.into(x) : x; };
 }
 
-// Row r is row `tid + r * CREW` of the matrix; columns are those from `first` on. `left`: solved columns.
+// Columns are those from `first` on. `left`: solved columns.
 template <class Left>
 struct Rows {
     static constexpr int ASIDE = STREAMED && NB > FEW ? FEW : NB;  // columns of U^-1 that are fetched before they are used
@@ -23,10 +23,18 @@ struct Rows {
 
     __device__ Rows(Resident a, Left left, int first, int n, int order, int tid) : a(a), left(left), first(first), n(n), order(order), tid(tid) {}
 
+    // The first of the warp's rows r. Upper rows of a triangle have most to do: who has many of one kind has few of the next.
+    __device__ int top_of(int r) const {
+        constexpr int ALL = CREW / LANES;
+        const int warp = crew_warp<TENSOR>(tid);
+        return LANES * (r % 2 == 0 ? r * ALL + warp : (r + 1) * ALL - 1 - warp);
+    }
+    // Row r of the thread, as the matrix counts.
+    __device__ int row(int r) const { return r == 0 ? tid : top_of(r) + tid % LANES; }
     template <class F>
     __device__ void for_each(F f) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-            UNROLL for (int c = 0; c < NB; ++c) f(element[r][c], tid + r * CREW, first + c);
+            UNROLL for (int c = 0; c < NB; ++c) f(element[r][c], row(r), first + c);
     }
     // The block on the diagonal, kept from what takes its place.
     __device__ void copy_corner(Scalar (*corner)[LINE]) const {
@@ -40,7 +48,7 @@ struct Rows {
     __device__ void solve_upper(const Scalar (*corner)[Line], F quotient) {
         UNROLL for (int c = 0; c < NB; ++c) {
             if ((STREAMED || IN_REGISTERS) && first + c >= n) break;
-            UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = quotient(element[r][c], c, tid + r * CREW <= first + c);
+            UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = quotient(element[r][c], c, row(r) <= first + c);
             subtract_line(element, 0, c, corner, c + 1, WIDTH);
         }
     }
@@ -69,7 +77,7 @@ struct Rows {
         const int begin = max(end - ASIDE, 0);
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
             UNROLL for (int c = 0; c < ASIDE; ++c) {
-                const int i = tid + r * CREW, j = first + begin + c;
+                const int i = row(r), j = first + begin + c;
                 aside[r][c] = i <= j && (!STREAMED || j < n) ? *from.at(i, j) : zero<Scalar>();
             }
     }
@@ -120,9 +128,9 @@ struct Rows {
         constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0 && (Left::PADDED || EXACT == ORDER);  // no tile has rows beyond the matrix
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
         Real kept[OWN_ROWS][COUNT];
-        const int top = crew_warp<true>(tid) * LANES, lane = tid % LANES;
+        const int lane = tid % LANES;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
+            Part tile(a, left, top_of(r), first, first + NB, order, lane);
             const bool there = tile.i < order;
             // On chip there are zeros beyond the matrix, in whole steps.
             const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : STREAMED ? n : (n + STEP - 1) / STEP * STEP;
@@ -143,7 +151,7 @@ struct Rows {
         done();
         crew_sync();
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            Part tile(a, left, top + r * CREW, first, first + NB, order, lane);
+            Part tile(a, left, top_of(r), first, first + NB, order, lane);
             UNROLL for (int e = 0; e < COUNT; ++e) tile.sum[e / 8][e / 2 % 4][e % 2] = kept[r][e];
             tile.store([&](int i, int, bool) { return i < (Upwards ? first : order); });
         }
@@ -154,8 +162,7 @@ struct Rows {
     __device__ void subtract_left(F ready) {
         for_each([](Scalar& x, int i, int j) { x = i == j ? one<Scalar>() : zero<Scalar>(); });
         ready();
-        const int top = tid / LANES * LANES;  // whole warps below a block have nothing to do
-        if (top < first) subtract_above(STREAMED ? top : top / NB * NB);
+        subtract_above<1>();
         crew_sync();
     }
     template <class F>
@@ -165,11 +172,11 @@ struct Rows {
         constexpr int STEP = STREAMED ? Pack::LENGTH : NB;
         // On chip there are zeros beyond the matrix: a whole block of real numbers costs less than most of its rows one by one, as measured.
         int k = !STREAMED && !Number<Scalar>::COMPLEX && n % NB > NB / 2 ? order : n;
-        while (k > first + NB && k % STEP != 0) subtract_row<false>(--k);
+        while (k > first + NB && k % STEP != 0) subtract_row(--k);
         if (STREAMED) {
-            subtract_streamed<false, false>(first + NB, k);
+            subtract_streamed<false, OWN_ROWS>(first + NB, k);
         } else {
-            for (; k > first + NB; k -= NB) subtract_block<false, false>(k - NB);
+            for (; k > first + NB; k -= NB) subtract_block<false, OWN_ROWS>(k - NB);
         }
         crew_sync();
         set_aside(from, NB);
@@ -177,67 +184,73 @@ struct Rows {
     // Own element of column k; `Masked`: zero on the left of the diagonal.
     template <bool Masked>
     __device__ Scalar own(int r, int k) const {
-        const int i = tid + r * CREW;
+        const int i = row(r);
         return Masked && k < i ? zero<Scalar>() : *left.at(min(i, order - 1), k);
     }
     // Less own elements of column k times row k.
-    template <bool Masked>
     __device__ void subtract_row(int k) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            const Scalar x = own<Masked>(r, k);
+            const Scalar x = own<false>(r, k);
             UNROLL for (int c = 0; c < NB; ++c) element[r][c] = subtract_product(element[r][c], x, *a.at(k, first + c));
         }
     }
+    // What follows is for the first `Count` rows of each thread; of those upwards, in a triangle, elements on the left of the diagonal are zero.
     typedef Scalar Own[OWN_ROWS][Pack::LENGTH];  // own elements of a pack of columns
-    template <bool Masked>
+    template <bool Upwards, int Count>
     __device__ void load_pack(Own& x, int k) const {
-        UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-            UNROLL for (int s = 0; s < Pack::LENGTH; ++s) x[r][s] = own<Masked>(r, k + s);
+        UNROLL for (int r = 0; r < Count; ++r)
+            UNROLL for (int s = 0; s < Pack::LENGTH; ++s) x[r][s] = own<Upwards>(r, k + s);
     }
     // Less own elements of a pack of columns from k on times its rows, upwards or downwards: the order in which a sum is taken is part of the arithmetic.
-    template <bool Upwards>
+    template <bool Upwards, int Count>
     __device__ void subtract_pack(const Own& x, int k) {
         UNROLL for (int c = 0; c < NB; ++c) {
             const Pack u = *a.pack(k, first + c);
             UNROLL for (int t = 0; t < Pack::LENGTH; ++t) {
                 const int s = Upwards ? t : Pack::LENGTH - 1 - t;
-                UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = subtract_product(element[r][c], x[r][s], u.value[s]);
+                UNROLL for (int r = 0; r < Count; ++r) element[r][c] = subtract_product(element[r][c], x[r][s], u.value[s]);
             }
         }
     }
     // The same for k .. k + NB.
-    template <bool Upwards, bool Masked>
+    template <bool Upwards, int Count>
     __device__ void subtract_block(int k) {
         UNROLL for (int q = 0; q < PACKS; ++q) {
             const int p = Upwards ? q : PACKS - 1 - q;
             Own x;
-            load_pack<Masked>(x, k + p * Pack::LENGTH);
-            subtract_pack<Upwards>(x, k + p * Pack::LENGTH);
+            load_pack<Upwards, Count>(x, k + p * Pack::LENGTH);
+            subtract_pack<Upwards, Count>(x, k + p * Pack::LENGTH);
         }
     }
     // The same for `begin` .. `end`, whole packs, some of which are on their way from memory.
-    template <bool Upwards, bool Masked>
+    template <bool Upwards, int Count>
     __device__ void subtract_streamed(int begin, int end) {
         constexpr int AHEAD = Pack::LENGTH == 1 ? 4 : 2;
         const int packs = (end - begin) / Pack::LENGTH;
         const auto k_of = [&](int pack) { return begin + (Upwards ? pack : packs - 1 - pack) * Pack::LENGTH; };
         Own x[AHEAD] = {};
         UNROLL for (int s = 0; s < AHEAD; ++s)
-            if (s < packs) load_pack<Masked>(x[s], k_of(s));
+            if (s < packs) load_pack<Upwards, Count>(x[s], k_of(s));
 #pragma unroll 1
         for (int done = 0; done < packs; done += AHEAD)
             UNROLL for (int s = 0; s < AHEAD; ++s) {
                 if (done + s >= packs) break;
-                subtract_pack<Upwards>(x[s], k_of(done + s));
-                if (done + s + AHEAD < packs) load_pack<Masked>(x[s], k_of(done + s + AHEAD));
+                subtract_pack<Upwards, Count>(x[s], k_of(done + s));
+                if (done + s + AHEAD < packs) load_pack<Upwards, Count>(x[s], k_of(done + s + AHEAD));
             }
     }
-    __device__ void subtract_above(int begin) {
+    // Less what the triangle has for the block: as long as it has none for rows after the first `Count`, then for one more.
+    template <int Count>
+    __device__ void subtract_above() {
+        const auto start = [&](int r) { return min(first, STREAMED ? top_of(r) : top_of(r) / NB * NB); };
+        const int begin = start(Count - 1), end = Count < OWN_ROWS ? start(Count) : first;
+        if (begin == first) return;  // whole warps below a block have nothing to do
         if (STREAMED) {
-            subtract_streamed<true, true>(begin, first);
+            subtract_streamed<true, Count>(begin, end);
         } else {
-            for (int k = begin; k < first; k += NB) subtract_block<true, true>(k);
+            for (int k = begin; k < end; k += NB) subtract_block<true, Count>(k);
         }
+        if constexpr (Count < OWN_ROWS) subtract_above<Count + 1>();
     }
 #endif
 };

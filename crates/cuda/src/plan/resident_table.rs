@@ -44,7 +44,8 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 /// (`benches/record/nvidia-h200/2026-11-22/tune-*`); at odd and even orders from 33 to 96 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-*.csv`);
 /// at 48 orders from 33 to 256 once more, 2026-11-24 (`benches/record/nvidia-h200/2026-11-24/choices-windows.csv`); what some of these were chosen against, on an H100
 /// (`benches/record/nvidia-h100/2026-11-24/choices-windows.csv`); LU by windows of c64, of c32 beyond order 128 and of f64 beyond 192 on an H100, 2026-11-26
-/// (`benches/record/nvidia-h100/2026-11-26/choices-windows.csv`). Panels of four columns are for complex matrices of which registers hold no wider panel, or whose wider panels were slower.
+/// (`benches/record/nvidia-h100/2026-11-26/choices-windows.csv`), and windows that are no multiple of eight columns, or divide orders better, on an H200 that day
+/// (`benches/record/nvidia-h200/2026-11-26/choices-windows.csv`). Panels of four columns are for complex matrices of which registers hold no wider panel, or whose wider panels were slower.
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
@@ -61,6 +62,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tuned(160, 8, 1, 1, 168)),
         window(56, tuned(168, 8, 1, 1, 255)),
         window(48, tuned(192, 8, 1, 1, 255)),
+        window(40, tuned(200, 8, 1, 1, 255)),
         window(32, tuned(256, 8, 1, 1, 255)),
     ];
     const F32_INVERSE: &[Tuned] = &[
@@ -125,7 +127,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tuned(128, 8, 1, 1, 255)),
         window(24, tuned(136, 8, 1, 1, 255)),
         window(32, tuned(160, 4, 1, 1, 255)),
-        window(24, tuned(168, 4, 1, 1, 255)),
+        window(28, tuned(168, 4, 1, 1, 255)),
         window(16, tuned(192, 8, 1, 1, 255)),
         window(32, tuned(216, 4, 1, 1, 255)),
         window(16, tuned(256, 4, 1, 1, 255)),
@@ -150,21 +152,25 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(40, 8, 2, 0, 255),
         tensor(56, 8, 2, 1, 255),
         window(32, tensor(64, 8, 1, 1, 255)),
+        window(24, tensor(68, 4, 1, 1, 255)),
         window(24, tensor(72, 8, 1, 1, 255)),
-        window(16, tensor(80, 8, 1, 1, 255)),
-        window(32, tensor(88, 8, 1, 1, 255)),
-        window(16, tensor(96, 8, 1, 1, 255)),
+        window(28, tensor(84, 4, 1, 1, 255)),
         window(24, tensor(100, 4, 1, 1, 255)),
-        window(32, tensor(108, 4, 1, 1, 255)),
+        window(32, tensor(104, 4, 1, 1, 255)),
+        window(28, tensor(108, 4, 1, 1, 255)),
         window(16, tensor(112, 4, 1, 1, 255)),
+        window(20, tensor(116, 4, 1, 1, 255)),
         window(24, tensor(120, 4, 1, 1, 255)),
+        window(28, tensor(124, 4, 1, 1, 255)),
         window(32, tensor(128, 8, 1, 1, 255)),
         window(24, tensor(140, 4, 1, 1, 255)),
         window(16, tensor(144, 4, 1, 1, 255)),
         window(32, tensor(168, 4, 1, 3, 255)),
         window(16, tensor(180, 4, 1, 1, 255)),
+        window(28, tensor(184, 4, 1, 3, 255)),
         window(24, tensor(212, 4, 1, 3, 255)),
         window(16, tensor(224, 4, 1, 1, 255)),
+        window(20, tensor(232, 4, 1, 3, 255)),
         window(16, tensor(240, 4, 1, 3, 255)),
         window(32, tensor(256, 4, 1, 3, 255)),
     ];
@@ -251,6 +257,13 @@ const SETTLED: Receipt = Receipt::new(
     "batchla bench plans left-looking resident:panel=…,rows=…,window=…,helpers=…: benches/record/nvidia-h100/2026-11-26/choices-windows.csv",
 );
 
+/// Of windows that divide orders better.
+const DIVIDING: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-26",
+    "batchla bench plans resident resident:panel=…,window=…: benches/record/nvidia-h200/2026-11-26/choices-windows.csv",
+);
+
 /// Of the row up to order `last`, where it was measured after the first tables: by the tuner, or to choose again.
 pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> Option<Receipt> {
     macro_rules! record {
@@ -274,6 +287,9 @@ pub(super) fn later_receipt(scalar: ScalarKind, inverts: bool, last: usize) -> O
         (ScalarKind::F64, false, 128) => {
             "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv"
         }
+        (ScalarKind::F32, false, 200)
+        | (ScalarKind::C32, false, 168)
+        | (ScalarKind::C64, false, 68 | 84 | 100 | 108 | 116 | 124 | 184 | 232) => return Some(DIVIDING),
         (ScalarKind::F64, false, 200 | 208 | 256)
         | (ScalarKind::C32, false, 128..=256)
         | (ScalarKind::C64, false, 64..=256) => return Some(SETTLED),
