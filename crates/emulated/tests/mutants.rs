@@ -531,7 +531,7 @@ mutants! {
     }
     the_next_window_comes_while_others_still_have_their_sums_there {
         file: "rows.cuh", from: "i == j ? one<Scalar>() : zero<Scalar>(); });\n        if (STREAMED) crew_sync();", to: "i == j ? one<Scalar>() : zero<Scalar>(); });",
-        plan: "resident:inverse-window=8", step: Step::All, shown: Check("race"),
+        plan: "resident:inverse-window=8", step: Step::All, shown: Check("copy under way"),
     }
     the_sweep_of_l_begins_before_that_of_u_is_done {
         file: "getri_resident.cu", from: "order, tid);\n            crew_sync();", to: "order, tid);", plan: "resident:inverse-window=8", step: Step::All,

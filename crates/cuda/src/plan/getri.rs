@@ -185,9 +185,9 @@ impl GetriPlan {
         let numbers = format!("inverse-{what}={block} inverse-rows={rows} registers={registers}");
         let receipt = match (self.resident, scalar, order) {
             (false, ..) => RECEIPT,
-            (true, ScalarKind::F32, 193..=256 | 385..=512) | (true, ScalarKind::C32, 209..=256 | 385..=512) => {
-                ROWS_RECEIPT
-            }
+            (true, ScalarKind::F32, 193..=256 | 385..=512)
+            | (true, ScalarKind::C32, 209..=256 | 385..=512)
+            | (true, ScalarKind::C64, 57..=80) => AGAIN_RECEIPT,
             (true, ..) => WINDOW_RECEIPT,
         };
         Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt }
@@ -256,15 +256,15 @@ const WINDOW_RECEIPT: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:inverse-window=…,inverse-rows=…,inverse-blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
 );
 
-/// Of rows that were tried again once each warp had upper and lower ones.
-const ROWS_RECEIPT: Receipt = Receipt::new(
+/// Of numbers that were tried again once each warp had upper and lower rows.
+const AGAIN_RECEIPT: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-26",
     "batchla bench plans --inverse resident resident:inverse-window=…,inverse-rows=…: benches/record/nvidia-h200/2026-11-26/choices-inverse.csv",
 );
 
 /// Columns of a window, rows and registers a thread. Measured on an H200, 2026-11-21, at orders 48 to 512, and 2026-11-22 by the tuner up to 256 and, f32 and f64, at 272 to 512
-/// (`benches/record/nvidia-h200/2026-11-22/choices-inverse-large.csv`), and two rows a thread, 2026-11-26 (`…/2026-11-26/choices-inverse.csv`); without matrix instructions, doubles are a guess.
+/// (`benches/record/nvidia-h200/2026-11-22/choices-inverse-large.csv`), and two rows a thread, and narrower windows of c64, 2026-11-26 (`…/2026-11-26/choices-inverse.csv`); without matrix instructions, doubles are a guess.
 fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usize) {
     match (scalar, tensor, order) {
         (ScalarKind::F32, _, 0..=160) => (16, 1, 96),
@@ -282,7 +282,8 @@ fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usi
         (ScalarKind::C32, _, 161..=192 | 257..=384) => (16, 1, 80),
         (ScalarKind::C32, _, 209..=256 | 385..=512) => (16, 2, 128),
         (ScalarKind::C32, _, _) => (16, 1, 128),
-        (ScalarKind::C64, true, 0..=128) => (16, 1, 168),
+        (ScalarKind::C64, true, 0..=80) => (8, 1, 168),
+        (ScalarKind::C64, true, 81..=128) => (16, 1, 168),
         (ScalarKind::C64, true, 129..=160) => (16, 1, 128),
         (ScalarKind::C64, true, 161..=192) => (16, 1, 168),
         (ScalarKind::C64, true, _) => (16, 1, 128),

@@ -182,7 +182,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(24, 24, 1, 0, 200),
         tuned(32, 4, 1, 0, 112),
         tensor(40, 8, 2, 1, 168),
-        tensor(64, 8, 2, 1, 255),
+        tensor(56, 8, 2, 1, 255),
     ];
     match (scalar, inverts) {
         (ScalarKind::F32, false) => F32,
