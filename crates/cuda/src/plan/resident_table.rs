@@ -182,7 +182,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(24, 24, 1, 0, 200),
         tuned(32, 4, 1, 0, 112),
         tensor(40, 8, 2, 1, 168),
-        tensor(56, 8, 2, 1, 255),
+        // By windows orders from 57 on are up to 6 % faster (`benches/record/nvidia-h200/2026-11-26/choices-inverse.csv`), but take a second batch's memory.
+        tensor(64, 8, 2, 1, 255),
     ];
     match (scalar, inverts) {
         (ScalarKind::F32, false) => F32,
