@@ -40,7 +40,7 @@ const ON_CHIP_INVERSE: &[Axis] = &[
     fine("registers", &[64, 80, 96, 128, 168, 255]),
     fine("tensor", &[0, 1]),
     fine("teams", &[1, 2, 4, 8, 16]),
-    fine("window", &[0, 16, 32, 48, 64]),
+    fine("window", &[0, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72]),
     fine("inverse-window", &[0, 8, 16, 24, 32, 48]),
     fine("inverse-rows", &[1, 2, 4]),
     fine("inverse-blocks", &[1, 2, 3, 4, 6, 8]),
