@@ -56,7 +56,10 @@ fn trials(scalar: ScalarKind, all: bool) -> Vec<(&'static str, Trial)> {
     ];
     let solve = move |step| ["left-looking"].into_iter().chain(solutions).map(move |plan| trial(plan, step));
     let one_panel = if order > 8 {
-        ["resident:panel=36,rows=2,exact=1,solve-columns=0", "resident:panel=36,rows=2,exact=1,solve-columns=2"]
+        [
+            "resident:panel=36,rows=2,helpers=0,exact=1,solve-columns=0",
+            "resident:panel=36,rows=2,helpers=0,exact=1,solve-columns=2",
+        ]
     } else {
         ["resident:panel=8,exact=1,solve-columns=0", "resident:panel=8,exact=1,solve-columns=2"]
     };

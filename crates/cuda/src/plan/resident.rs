@@ -5,9 +5,7 @@ use std::fmt;
 use batchla_core::{BatchLayout, Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::resident_table::{
-    RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, last, later_receipt, row, tuned,
-};
+use super::resident_table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, last, row, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -62,14 +60,14 @@ impl ResidentPlan {
     /// The row of the table that the plan of a problem is from; the last one beyond it.
     pub(super) fn row(&self, problem: &Problem) -> Option<Numbers> {
         let (scalar, order) = (problem.scalar(), problem.order());
-        let Tuned { order: last, panel, rows, helpers, registers, window, tensor } =
+        let Tuned { order: last, panel, rows, helpers, registers, window, tensor, receipt } =
             row(scalar, self.inverts, self.solves.is_some(), order)?;
         let what = if self.inverts { "inverse" } else { "LU" };
         let tensor = u8::from(tensor);
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        let receipt = later_receipt(scalar, self.inverts, last).unwrap_or(match (last, self.inverts) {
+        let receipt = receipt.cloned().unwrap_or(match (last, self.inverts) {
             (49.., _) => RECEIPT,
             (_, false) if self.by_thread() => THREAD,
             (_, true) if self.by_thread() => THREAD_INVERSE,

@@ -37,7 +37,7 @@ const ON_CHIP_INVERSE: &[Axis] = &[
     coarse("panel", &[4, 8, 16, 32]),
     coarse("helpers", &[0, 1, 2, 3]),
     fine("rows", &[1, 2, 4]),
-    fine("registers", &[64, 80, 96, 128, 168, 255]),
+    fine("registers", &[64, 80, 96, 112, 128, 168, 255]),
     fine("tensor", &[0, 1]),
     fine("teams", &[1, 2, 4, 8, 16]),
     fine("window", &[0, 16, 20, 24, 28, 32, 40, 48, 56, 64, 72]),
