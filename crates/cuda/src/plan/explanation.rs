@@ -4,7 +4,7 @@ use batchla_core::{Chosen, Error, Explanation, Numbers, Occupancy, Operation, Op
 use batchla_core::{Rejection, SourceKind, Step};
 
 use super::resident::MOST_ORDER;
-use super::resident_table::RECEIPT;
+use super::resident_receipts::RECEIPT;
 use super::streamed_table;
 use super::{
     Correction, CudaPlan, FAMILIES, Family, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request, ResidentPlan,
@@ -151,7 +151,7 @@ impl Family {
         let last = ResidentPlan::best_up_to(problem);
         let resident = ResidentPlan::choose(&Request::default(), problem, limits);
         let row = resident.as_ref().ok().and_then(|plan| plan.as_ref()?.row(problem));
-        let receipt = row.map_or(RECEIPT, |row| row.receipt);
+        let receipt = row.map_or_else(|| RECEIPT.clone(), |row| row.receipt);
         let measured = |what: String| format!("{what} ({receipt})");
         let runs = !self.resident || matches!(resident, Ok(Some(_)));
         let reason = match resident {

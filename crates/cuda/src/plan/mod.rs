@@ -7,6 +7,7 @@ mod getri;
 mod getrs;
 mod request;
 mod resident;
+mod resident_receipts;
 mod resident_table;
 mod space;
 mod specification;

@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{BatchLayout, Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::resident_table::{RECEIPT, SMALL, SMALL_INVERSE, THREAD, THREAD_INVERSE, Tuned, last, row, tuned};
+use super::resident_table::{Tuned, last, row, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -67,15 +67,11 @@ impl ResidentPlan {
         let numbers = format!(
             "panel={panel} rows={rows} window={window} helpers={helpers} registers={registers} tensor={tensor}"
         );
-        let receipt = receipt.cloned().unwrap_or(match (last, self.inverts) {
-            (49.., _) => RECEIPT,
-            (_, false) if self.by_thread() => THREAD,
-            (_, true) if self.by_thread() => THREAD_INVERSE,
-            (_, false) => SMALL,
-            (_, true) => SMALL_INVERSE,
-        });
         let served = if self.solves.is_some() { last.max(panel) } else { last };
-        Some(Numbers { row: format!("{what} on chip, {scalar}, orders up to {served}: {numbers}"), receipt })
+        Some(Numbers {
+            row: format!("{what} on chip, {scalar}, orders up to {served}: {numbers}"),
+            receipt: receipt.clone(),
+        })
     }
 
     /// Whether the planner chooses such a plan by itself.

@@ -2,6 +2,8 @@
 
 use batchla_core::{Receipt, ScalarKind};
 
+use super::resident_receipts::*;
+
 /// Up to which order, which panel, rows a thread (more where the order needs them), helpers, registers a thread and window are best, and whether by matrix
 /// instructions.
 #[derive(Clone, Copy)]
@@ -13,13 +15,13 @@ pub(super) struct Tuned {
     pub(super) registers: usize,
     pub(super) window: usize,
     pub(super) tensor: bool,
-    /// How the row was measured, where that was after the first tables: by the tuner, or to choose again.
-    pub(super) receipt: Option<&'static Receipt>,
+    /// How the row was measured.
+    pub(super) receipt: &'static Receipt,
 }
 
 impl Tuned {
     const fn by(self, receipt: &'static Receipt) -> Self {
-        Self { receipt: Some(receipt), ..self }
+        Self { receipt, ..self }
     }
 
     pub(super) const fn by_thread(&self) -> bool {
@@ -28,12 +30,13 @@ impl Tuned {
 }
 
 pub(super) const fn tuned(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
-    Tuned { order, panel, rows, helpers, registers, window: 0, tensor: false, receipt: None }
+    let receipt = if order > 48 { &RECEIPT } else { &SMALL };
+    Tuned { order, panel, rows, helpers, registers, window: 0, tensor: false, receipt }
 }
 
 /// Up to this order a thread has a matrix of its own.
 const fn thread(order: usize, registers: usize) -> Tuned {
-    tuned(order, 8, order, 0, registers)
+    tuned(order, 8, order, 0, registers).by(&THREAD)
 }
 
 const fn tensor(order: usize, panel: usize, rows: usize, helpers: usize, registers: usize) -> Tuned {
@@ -44,10 +47,9 @@ const fn window(window: usize, row: Tuned) -> Tuned {
     Tuned { window, ..row }
 }
 
-/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. A row says how it was measured; where it does not, that was on an H200,
-/// 2026-11-21 and, up to order 48, 2026-11-22: orders up to 36 one by one (batches of 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000)
-/// and 256 (batches of 4 000). Panels of four columns are for complex matrices, where registers hold no wider panel, a wider one was slower, or four divides an order better than eight; beside
-/// those, for doubles of orders 35 and 36.
+/// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Rows that name no receipt were the first: orders up to 36 one by one (batches of
+/// 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256 (batches of 4 000). Panels of four columns are for complex matrices, where
+/// registers hold no wider panel, a wider one was slower, or four divides an order better than eight; beside those, for doubles of orders 35 and 36.
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
@@ -68,10 +70,10 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tuned(256, 8, 1, 1, 255)),
     ];
     const F32_INVERSE: &[Tuned] = &[
-        thread(7, 96),
-        tuned(16, 16, 1, 0, 64),
-        tuned(32, 32, 1, 0, 128),
-        tuned(36, 36, 2, 0, 168),
+        thread(7, 96).by(&THREAD_INVERSE),
+        tuned(16, 16, 1, 0, 64).by(&SMALL_INVERSE),
+        tuned(32, 32, 1, 0, 128).by(&SMALL_INVERSE),
+        tuned(36, 36, 2, 0, 168).by(&SMALL_INVERSE),
         tuned(40, 8, 2, 0, 96).by(&WINDOWS),
         tuned(48, 8, 2, 0, 128).by(&TUNED_F32_INVERSE),
         tuned(64, 8, 2, 1, 96).by(&TUNED_F32_INVERSE),
@@ -104,12 +106,12 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tensor(256, 8, 8, 3, 255)).by(&SETTLED),
     ];
     const F64_INVERSE: &[Tuned] = &[
-        thread(6, 168),
-        tuned(8, 8, 1, 0, 64),
-        tuned(12, 12, 1, 0, 80),
-        tuned(16, 16, 1, 0, 96),
-        tuned(20, 20, 1, 0, 128),
-        tuned(32, 32, 1, 0, 168),
+        thread(6, 168).by(&THREAD_INVERSE),
+        tuned(8, 8, 1, 0, 64).by(&SMALL_INVERSE),
+        tuned(12, 12, 1, 0, 80).by(&SMALL_INVERSE),
+        tuned(16, 16, 1, 0, 96).by(&SMALL_INVERSE),
+        tuned(20, 20, 1, 0, 128).by(&SMALL_INVERSE),
+        tuned(32, 32, 1, 0, 168).by(&SMALL_INVERSE),
         tuned(36, 4, 2, 0, 96).by(&TUNED_F64_INVERSE),
         tensor(40, 8, 2, 0, 168).by(&ROWS_INVERSE),
         tensor(48, 8, 2, 1, 128).by(&TUNED_F64_INVERSE),
@@ -142,10 +144,10 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(16, tuned(256, 4, 1, 1, 255)).by(&SETTLED),
     ];
     const C32_INVERSE: &[Tuned] = &[
-        thread(5, 128),
-        tuned(8, 8, 1, 0, 96),
-        tuned(28, 28, 1, 0, 128),
-        tuned(32, 8, 1, 0, 128),
+        thread(5, 128).by(&THREAD_INVERSE),
+        tuned(8, 8, 1, 0, 96).by(&SMALL_INVERSE),
+        tuned(28, 28, 1, 0, 128).by(&SMALL_INVERSE),
+        tuned(32, 8, 1, 0, 128).by(&SMALL_INVERSE),
         tuned(36, 4, 2, 0, 128).by(&NARROW_INVERSE),
         tuned(40, 4, 2, 1, 80).by(&NARROW_INVERSE),
         tuned(52, 4, 2, 1, 96).by(&NARROW_INVERSE),
@@ -191,12 +193,12 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tensor(256, 4, 1, 3, 255)).by(&SETTLED),
     ];
     const C64_INVERSE: &[Tuned] = &[
-        thread(5, 168),
-        tuned(8, 8, 1, 0, 168),
-        tuned(12, 12, 1, 0, 128),
-        tuned(16, 16, 1, 0, 255),
-        tuned(24, 24, 1, 0, 200),
-        tuned(32, 4, 1, 0, 112),
+        thread(5, 168).by(&THREAD_INVERSE),
+        tuned(8, 8, 1, 0, 168).by(&SMALL_INVERSE),
+        tuned(12, 12, 1, 0, 128).by(&SMALL_INVERSE),
+        tuned(16, 16, 1, 0, 255).by(&SMALL_INVERSE),
+        tuned(24, 24, 1, 0, 200).by(&SMALL_INVERSE),
+        tuned(32, 4, 1, 0, 112).by(&SMALL_INVERSE),
         tensor(40, 4, 2, 1, 128).by(&NARROW_INVERSE),
         tensor(52, 4, 2, 1, 168).by(&NARROW_INVERSE),
         tensor(56, 8, 2, 1, 255),
@@ -214,121 +216,6 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         (ScalarKind::C64, false) => C64,
         (ScalarKind::C64, true) => C64_INVERSE,
     }
-}
-
-pub(super) const RECEIPT: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-21",
-    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept",
-);
-/// Of orders up to 48.
-pub(super) const SMALL: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-22/choices-lu.csv",
-);
-/// Of threads that have a matrix each.
-pub(super) const THREAD: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/lu-100000.csv",
-);
-pub(super) const THREAD_INVERSE: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans --inverse resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/inverse-100000.csv",
-);
-pub(super) const SMALL_INVERSE: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
-);
-
-/// Of rows that were tried again once products on chip had become faster.
-static ROWS: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-24",
-    "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows.csv",
-);
-static ROWS_INVERSE: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-24",
-    "batchla bench plans --inverse resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows-inverse.csv",
-);
-
-/// Of rows that were tried again once half of the rows of a panel were left out where half had become rows of U.
-static DEALT: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-24",
-    "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-dealt.csv",
-);
-
-/// Of windows and crews that were tried again once helpers had come to bring columns while the first panel is factored.
-static WINDOWS: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-24",
-    "batchla bench plans resident resident:window=…,helpers=…: benches/record/nvidia-h200/2026-11-24/choices-windows.csv",
-);
-
-/// Of windows, panels and crews that were tried again once rows of L had come to their places by way of the chip.
-static SETTLED: Receipt = Receipt::new(
-    "NVIDIA H100",
-    "2026-11-26",
-    "batchla bench plans left-looking resident:panel=…,rows=…,window=…,helpers=…: benches/record/nvidia-h100/2026-11-26/choices-windows.csv",
-);
-
-/// Of windows that divide orders better.
-static DIVIDING: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-26",
-    "batchla bench plans resident resident:panel=…,window=…: benches/record/nvidia-h200/2026-11-26/choices-windows.csv",
-);
-
-/// Of panels of four columns, of complex matrices and where that divides an order better.
-static NARROW: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-26",
-    "batchla bench plans resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-26/choices-panels.csv",
-);
-static NARROW_INVERSE: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-26",
-    "batchla bench plans --inverse resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-26/choices-panels-inverse.csv",
-);
-
-static WINDOW: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv",
-);
-
-macro_rules! by_the_tuner {
-    ($($name:ident: $scalar:literal, $operation:literal, $orders:literal;)*) => {$(
-        static $name: Receipt = Receipt::new(
-            "NVIDIA H200",
-            "2026-11-22",
-            concat!(
-                "batchla tune ",
-                $scalar,
-                " --op ",
-                $operation,
-                " --orders ",
-                $orders,
-                ": benches/record/nvidia-h200/2026-11-22/tune-",
-                $scalar,
-                "-",
-                $operation,
-                "-middle/tune.csv"
-            ),
-        );
-    )*};
-}
-by_the_tuner! {
-    TUNED_F32: "f32", "factorize", "33..128";
-    TUNED_F64: "f64", "factorize", "33..128";
-    TUNED_C32: "c32", "factorize", "33..96";
-    TUNED_F32_INVERSE: "f32", "invert", "37..128";
-    TUNED_F64_INVERSE: "f64", "invert", "33..128";
 }
 
 /// The row that serves an order best, or the last beyond it. Solutions are those of teams, since right-hand sides are shared out, and of one panel as long as

@@ -1,0 +1,119 @@
+//! How the rows of the tables of kernels that work on chip were measured.
+
+use batchla_core::Receipt;
+
+/// Of orders from 49 on.
+pub(super) static RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-21",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=… at orders 48 to 256; no record was kept",
+);
+/// Of orders up to 48.
+pub(super) static SMALL: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans resident:panel=…,rows=…,blocks=…,teams=…: benches/record/nvidia-h200/2026-11-22/choices-lu.csv",
+);
+/// Of threads that have a matrix each.
+pub(super) static THREAD: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/lu-100000.csv",
+);
+pub(super) static THREAD_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans --inverse resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/inverse-100000.csv",
+);
+pub(super) static SMALL_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
+);
+
+/// Of rows that were tried again once products on chip had become faster.
+pub(super) static ROWS: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows.csv",
+);
+pub(super) static ROWS_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans --inverse resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-rows-inverse.csv",
+);
+
+/// Of rows that were tried again once half of the rows of a panel were left out where half had become rows of U.
+pub(super) static DEALT: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans resident resident:helpers=…,registers=…: benches/record/nvidia-h200/2026-11-24/choices-dealt.csv",
+);
+
+/// Of windows and crews that were tried again once helpers had come to bring columns while the first panel is factored.
+pub(super) static WINDOWS: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-24",
+    "batchla bench plans resident resident:window=…,helpers=…: benches/record/nvidia-h200/2026-11-24/choices-windows.csv",
+);
+
+/// Of windows, panels and crews that were tried again once rows of L had come to their places by way of the chip.
+pub(super) static SETTLED: Receipt = Receipt::new(
+    "NVIDIA H100",
+    "2026-11-26",
+    "batchla bench plans left-looking resident:panel=…,rows=…,window=…,helpers=…: benches/record/nvidia-h100/2026-11-26/choices-windows.csv",
+);
+
+/// Of windows that divide orders better.
+pub(super) static DIVIDING: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-26",
+    "batchla bench plans resident resident:panel=…,window=…: benches/record/nvidia-h200/2026-11-26/choices-windows.csv",
+);
+
+/// Of panels of four columns, of complex matrices and where that divides an order better.
+pub(super) static NARROW: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-26",
+    "batchla bench plans resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-26/choices-panels.csv",
+);
+pub(super) static NARROW_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-26",
+    "batchla bench plans --inverse resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-26/choices-panels-inverse.csv",
+);
+
+pub(super) static WINDOW: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-22",
+    "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv",
+);
+
+macro_rules! by_the_tuner {
+    ($($name:ident: $scalar:literal, $operation:literal, $orders:literal;)*) => {$(
+        pub(super) static $name: Receipt = Receipt::new(
+            "NVIDIA H200",
+            "2026-11-22",
+            concat!(
+                "batchla tune ",
+                $scalar,
+                " --op ",
+                $operation,
+                " --orders ",
+                $orders,
+                ": benches/record/nvidia-h200/2026-11-22/tune-",
+                $scalar,
+                "-",
+                $operation,
+                "-middle/tune.csv"
+            ),
+        );
+    )*};
+}
+by_the_tuner! {
+    TUNED_F32: "f32", "factorize", "33..128";
+    TUNED_F64: "f64", "factorize", "33..128";
+    TUNED_C32: "c32", "factorize", "33..96";
+    TUNED_F32_INVERSE: "f32", "invert", "37..128";
+    TUNED_F64_INVERSE: "f64", "invert", "33..128";
+}
