@@ -107,6 +107,30 @@ fn every_plan_gives_the_planners_bits_with_every_type() {
     ScalarKind::ALL.into_iter().for_each(|scalar| every_plan_gives_the_planners_bits(scalar, true));
 }
 
+#[test]
+fn the_planners_panels_of_four_give_the_bits_of_wider_ones() {
+    let Some(sound) = open(Emulated::new("sm_90")) else { return };
+    let orders = [
+        (ScalarKind::F64, &[36][..]),
+        (ScalarKind::C32, &[36, 39, 50, 58, 66, 84]),
+        (ScalarKind::C64, &[36, 39, 44, 58]),
+    ];
+    for (scalar, orders) in orders {
+        for &order in orders {
+            for step in [Step::Factorize, Step::All] {
+                let trial = Trial::new(scalar, order, "resident", step);
+                let first = trial.kernels(&Emulated::new("sm_90").limits().unwrap()).unwrap().remove(0);
+                assert!(first.constants().contains(&("BATCHLA_NB".to_owned(), "4".to_owned())), "{trial:?}");
+                let wider = Trial { plan: "left-looking", ..trial }.run(&sound, &sound).unwrap();
+                let watched =
+                    open(Emulated::new("sm_90").seed(order as u64).checks(Checks::All).largest_grid(2)).unwrap();
+                let left = trial.run(&watched, &sound).unwrap_or_else(|error| panic!("{trial:?}: {error}"));
+                assert!(left == wider, "{trial:?}");
+            }
+        }
+    }
+}
+
 /// Every file of the kernels' text: its name and what stands in it.
 fn kernel_files() -> Vec<(String, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuda/src/kernels");

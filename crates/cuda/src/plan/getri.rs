@@ -120,7 +120,7 @@ impl GetriPlan {
         }
         let can = step.is_some_and(|step| asked.is_none_or(|window| window.is_multiple_of(step)));
         let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1;
-        let (window, rows, registers) = windows(scalar, order, tensor);
+        let ((window, rows, registers), _) = windows(scalar, order, tensor);
         let own = if (WARP + 1..=MOST_BY_WINDOWS).contains(&order)
             && request.number("inverse-block", 0..=usize::MAX)?.is_none()
         {
@@ -179,18 +179,11 @@ impl GetriPlan {
 
     /// The row of the table that the plan is from.
     pub(super) fn row(&self, scalar: ScalarKind, order: usize) -> Numbers {
-        let (block, rows, registers) =
-            if self.resident { windows(scalar, order, self.tensor) } else { numbers(scalar, order) };
+        let ((block, rows, registers), receipt) =
+            if self.resident { windows(scalar, order, self.tensor) } else { (numbers(scalar, order), &RECEIPT) };
         let what = if self.resident { "window" } else { "block" };
         let numbers = format!("inverse-{what}={block} inverse-rows={rows} registers={registers}");
-        let receipt = match (self.resident, scalar, order) {
-            (false, ..) => RECEIPT,
-            (true, ScalarKind::F32, 193..=256 | 385..=512)
-            | (true, ScalarKind::C32, 209..=256 | 385..=512)
-            | (true, ScalarKind::C64, ..=80) => AGAIN_RECEIPT,
-            (true, ..) => WINDOW_RECEIPT,
-        };
-        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt }
+        Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt: receipt.clone() }
     }
 
     /// The block that the kernel is compiled for; one kernel serves the orders of a class.
@@ -222,7 +215,7 @@ impl GetriPlan {
     }
 }
 
-const RECEIPT: Receipt = Receipt::new(
+static RECEIPT: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-20",
     "batchla bench plans --inverse left-looking:inverse-block=… at orders 32 to 512 of f64, 128 of f32 and c64, none of c32; no record was kept",
@@ -250,44 +243,45 @@ fn numbers(scalar: ScalarKind, order: usize) -> (usize, usize, usize) {
 /// Beyond this order block columns of lines are the planner's: no windows were timed there.
 const MOST_BY_WINDOWS: usize = 512;
 
-const WINDOW_RECEIPT: Receipt = Receipt::new(
+static FIRST: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-21",
     "batchla bench plans --inverse resident:inverse-window=…,inverse-rows=…,inverse-blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
 );
 
 /// Of numbers that were tried again once each warp had upper and lower rows.
-const AGAIN_RECEIPT: Receipt = Receipt::new(
+static AGAIN: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-26",
     "batchla bench plans --inverse resident resident:inverse-window=…,inverse-rows=…: benches/record/nvidia-h200/2026-11-26/choices-inverse.csv",
 );
 
-/// Columns of a window, rows and registers a thread. Measured on an H200, 2026-11-21, at orders 48 to 512, and 2026-11-22 by the tuner up to 256 and, f32 and f64, at 272 to 512
-/// (`benches/record/nvidia-h200/2026-11-22/choices-inverse-large.csv`), and two rows a thread, and narrower windows of c64, 2026-11-26 (`…/2026-11-26/choices-inverse.csv`); without matrix instructions, doubles are a guess.
-fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> (usize, usize, usize) {
+/// Columns of a window, rows and registers a thread, and how they were measured: first at orders 48 to 512, and 2026-11-22 by the tuner up to 256 and, f32 and f64, at 272 to 512
+/// (`benches/record/nvidia-h200/2026-11-22/choices-inverse-large.csv`). Without matrix instructions, doubles are a guess.
+fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize, usize, usize), &'static Receipt) {
+    let (first, again) = (|numbers| (numbers, &FIRST), |numbers| (numbers, &AGAIN));
     match (scalar, tensor, order) {
-        (ScalarKind::F32, _, 0..=160) => (16, 1, 96),
-        (ScalarKind::F32, _, 161..=192) => (32, 1, 168),
-        (ScalarKind::F32, _, 193..=256) => (16, 2, 80),
-        (ScalarKind::F32, _, 257..=384) => (32, 2, 168),
-        (ScalarKind::F32, _, _) => (32, 2, 128),
-        (ScalarKind::F64, true, 0..=128) => (16, 1, 128),
-        (ScalarKind::F64, true, 129..=160) => (24, 1, 128),
-        (ScalarKind::F64, true, 193..=240) => (24, 1, 128),
-        (ScalarKind::F64, true, _) => (32, 1, 128),
-        (ScalarKind::F64, false, 0..=128) => (16, 1, 168),
-        (ScalarKind::F64, false, _) => (16, 2, 168),
-        (ScalarKind::C32, _, 129..=160) => (16, 1, 96),
-        (ScalarKind::C32, _, 161..=192 | 257..=384) => (16, 1, 80),
-        (ScalarKind::C32, _, 209..=256 | 385..=512) => (16, 2, 128),
-        (ScalarKind::C32, _, _) => (16, 1, 128),
-        (ScalarKind::C64, true, 0..=80) => (8, 1, 168),
-        (ScalarKind::C64, true, 81..=128) => (16, 1, 168),
-        (ScalarKind::C64, true, 129..=160) => (16, 1, 128),
-        (ScalarKind::C64, true, 161..=192) => (16, 1, 168),
-        (ScalarKind::C64, true, _) => (16, 1, 128),
-        (ScalarKind::C64, false, _) => (8, 1, 168),
+        (ScalarKind::F32, _, 0..=160) => first((16, 1, 96)),
+        (ScalarKind::F32, _, 161..=192) => first((32, 1, 168)),
+        (ScalarKind::F32, _, 193..=256) => again((16, 2, 80)),
+        (ScalarKind::F32, _, 257..=384) => first((32, 2, 168)),
+        (ScalarKind::F32, _, _) => again((32, 2, 128)),
+        (ScalarKind::F64, true, 0..=128) => first((16, 1, 128)),
+        (ScalarKind::F64, true, 129..=160) => first((24, 1, 128)),
+        (ScalarKind::F64, true, 193..=240) => first((24, 1, 128)),
+        (ScalarKind::F64, true, _) => first((32, 1, 128)),
+        (ScalarKind::F64, false, 0..=128) => first((16, 1, 168)),
+        (ScalarKind::F64, false, _) => first((16, 2, 168)),
+        (ScalarKind::C32, _, 129..=160) => first((16, 1, 96)),
+        (ScalarKind::C32, _, 161..=192 | 257..=384) => first((16, 1, 80)),
+        (ScalarKind::C32, _, 209..=256 | 385..=512) => again((16, 2, 128)),
+        (ScalarKind::C32, _, _) => first((16, 1, 128)),
+        (ScalarKind::C64, true, 0..=80) => again((8, 1, 168)),
+        (ScalarKind::C64, true, 81..=128) => first((16, 1, 168)),
+        (ScalarKind::C64, true, 129..=160) => first((16, 1, 128)),
+        (ScalarKind::C64, true, 161..=192) => first((16, 1, 168)),
+        (ScalarKind::C64, true, _) => first((16, 1, 128)),
+        (ScalarKind::C64, false, _) => first((8, 1, 168)),
     }
 }
 
