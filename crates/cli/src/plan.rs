@@ -22,7 +22,7 @@ use crate::print;
 /// - why each other plan was not chosen. Those that are there to be compared with run only by name (--plan, here and in every command that computes);
 /// - the id of its arithmetic: plans of one id give the same bits for the same matrix.
 ///
-/// Neither the batch's size nor the matrices choose a GPU's plan. On a CPU the batch does, among plans of one arithmetic.
+/// The matrices choose no plan. The batch's size may, among plans of one arithmetic: on a GPU few large matrices are each shared out to many blocks (`spread`).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Plan {

@@ -15,8 +15,8 @@ use crate::print;
 
 /// Compile the GPU kernels of some problems now, all cores at once, so that nobody waits for them later.
 ///
-/// They are kept on disk (BATCHLA_CACHE_DIR). A kernel serves a class of orders, all batch sizes, and one combination of type, operation, kind of source
-/// (matrices or factors), and of whether columns of input and result are contiguous.
+/// They are kept on disk (BATCHLA_CACHE_DIR). A kernel serves a class of orders, batches of any size (but few large matrices have kernels of their own, which
+/// are compiled too), and one combination of type, operation, kind of source (matrices or factors), and of whether columns of input and result are contiguous.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Warm {
@@ -53,6 +53,9 @@ pub(crate) struct Warm {
     json: bool,
 }
 
+/// Matrices that keep any GPU busy.
+const MANY: usize = 10_000;
+
 const EXAMPLES: &str = "\
 Examples:
   batchla warm f64 1-200                              whatever is to be done with float64 matrices up to order 200
@@ -77,6 +80,7 @@ fn orders(text: &str) -> Result<(usize, usize), String> {
 impl Warm {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(&self) -> Result<u8, Error> {
+        // Of each, many matrices and one.
         let mut problems = Vec::new();
         for &scalar in &self.scalars {
             match scalar {
@@ -90,15 +94,15 @@ impl Warm {
         let host = CudaHost::open(self.device.iter().copied())?;
         let begun = Instant::now();
         let kernels = host.warm(&problems, &options)?;
-        print("warm", &self.text(&kernels, problems.len(), begun.elapsed().as_secs_f64())?)
+        print("warm", &self.text(&kernels, problems.len() / 2, begun.elapsed().as_secs_f64())?)
     }
 
     fn problems<T: Scalar>(&self, all: &mut Vec<Problem>) -> Result<(), Error> {
         for order in self.orders.iter().flat_map(|&(first, last)| first..=last) {
-            for layout in &self.layout {
+            for (layout, count) in self.layout.iter().flat_map(|layout| [(layout, MANY), (layout, 1)]) {
                 let batch = |cols: usize| match layout {
-                    Layout::ColumnMajor => BatchLayout::column_major(2, order, cols),
-                    Layout::RowMajor => BatchLayout::row_major(2, order, cols),
+                    Layout::ColumnMajor => BatchLayout::column_major(count, order, cols),
+                    Layout::RowMajor => BatchLayout::row_major(count, order, cols),
                 };
                 let (a, x) = (batch(order)?, batch(self.rhs)?);
                 for op in &self.op {

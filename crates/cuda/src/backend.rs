@@ -244,6 +244,8 @@ impl CudaPrepared {
             most.extend([
                 ("getrf", getrf.dynamic_shared_bytes),
                 ("getrf_panel", getrf.dynamic_shared_bytes),
+                ("getrf_spread", getrf.dynamic_shared_bytes),
+                ("getrf_settle", getrf.dynamic_shared_bytes),
                 ("laswp", order * 4),
             ]);
             most.extend(getrf.steps.as_ref().map(|steps| ("getrf_update", steps.update.dynamic_shared_bytes)));

@@ -53,6 +53,8 @@ pub(crate) const LASWP: KernelSource = source!(
     "columns.cuh",
     "laswp.cuh"
 );
+/// `A = P L U` of few matrices, a launch a panel: `getrf_spread` and `getrf_settle`.
+pub(crate) const GETRF_SPREAD: KernelSource = factorization!("getrf_spread.cu");
 macro_rules! resident {
     ($name:literal $(, $more:literal)*) => {
         source!(

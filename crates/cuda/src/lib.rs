@@ -57,6 +57,8 @@ mod run;
 #[cfg(feature = "driver")]
 mod solve;
 #[cfg(feature = "driver")]
+mod spread;
+#[cfg(feature = "driver")]
 mod staging;
 #[cfg(feature = "driver")]
 mod steps;

@@ -109,6 +109,9 @@ impl<'a> Run<'a> {
         let (teams, threads, bytes) = match (&plan.resident, &plan.getrf) {
             (Some(resident), _) => (resident.teams, resident.crew(), resident.dynamic_shared_bytes),
             (None, Some(getrf)) => {
+                if getrf.spread {
+                    return self.getrf_spread(getrf, a, to, count);
+                }
                 if let Some(steps) = &getrf.steps {
                     return self.getrf_by_steps(getrf, steps, a, to, count);
                 }

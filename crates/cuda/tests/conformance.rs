@@ -39,6 +39,7 @@ macro_rules! forced {
 forced! {
     left_looking "left-looking";
     resident "resident:exact=0";
+    spread "spread";
     resident_helpers "resident:panel=4,helpers=2,exact=0";
     resident_windows "resident:panel=8,window=16,helpers=1,exact=0";
     shared_panel "shared-panel";
@@ -82,6 +83,7 @@ mod sanitized {
     conformance!(cuda_c32, Complex<f32>, SCOPE, gpu());
     conformance!(cuda_c64, Complex<f64>, SCOPE, gpu());
     conformance!(cuda_left_looking, f64, SCOPE, gpu(), Options::default().with_plan("left-looking"));
+    conformance!(cuda_spread, f64, SCOPE, gpu(), Options::default().with_plan("spread"));
     conformance!(cuda_tree_search, f64, SCOPE, gpu(), Options::default().with_plan("tree-search"));
     conformance!(cuda_right_looking, f64, SCOPE, gpu(), Options::default().with_plan("right-looking"));
     conformance!(

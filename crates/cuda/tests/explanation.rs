@@ -142,7 +142,7 @@ fn every_other_plan_is_rejected_with_a_reason_and_the_plan_says_where_its_number
 fn the_reason_says_whether_a_matrix_fits_the_chip_and_up_to_where_that_is_faster() {
     let there = Limits::preset("sm_90").unwrap();
     let reason_on = |order, limits: &Limits| {
-        let a = BatchLayout::column_major(10, order, order).unwrap();
+        let a = BatchLayout::column_major(100, order, order).unwrap();
         let problem = Problem::invert::<batchla_core::Complex<f64>>(SourceKind::Matrix, a, a).unwrap();
         let explanation = CudaPlan::explain(&problem, &Options::default(), limits, &Tuned::none()).unwrap();
         let other = if explanation.name == "resident" { "left-looking" } else { "resident" };
@@ -174,7 +174,7 @@ fn beside_a_tuned_plan_what_has_no_room_is_told_so_and_what_has_that_it_was_slow
     table.write(folder.path()).unwrap();
     let tuned = Tuned::load(folder.path(), &limits());
     let on_chip = |order| {
-        let problem = TunedLayout::ColumnMajor.problem(ScalarKind::F64, Operation::Invert, 10, order).unwrap();
+        let problem = TunedLayout::ColumnMajor.problem(ScalarKind::F64, Operation::Invert, 100, order).unwrap();
         let explanation = CudaPlan::explain(&problem, &Options::default(), &limits(), &tuned).unwrap();
         assert!(matches!(explanation.chosen, Chosen::ByTuning(_)), "{explanation}");
         explanation.rejected.into_iter().find(|one| one.plan == "resident").unwrap().reason

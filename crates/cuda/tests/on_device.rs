@@ -107,6 +107,30 @@ fn every_plan_gives_the_same_bits() -> Result<(), Error> {
     every_plan_gives_the_same_bits_for::<Complex<f64>>(&cuda)
 }
 
+/// Of a batch that keeps the GPU busy, the first matrix alone, which is shared out to many blocks.
+fn one_matrix_alone_has_its_bits_of_a_large_batch_for<T: Scalar>(cuda: &Cuda) -> Result<(), Error> {
+    for order in [160, 230, 333, 600] {
+        let many = random::<T>(60, order, order as u64);
+        let (many, one) = (cuda.to_device(&many)?, cuda.to_device(&random::<T>(1, order, order as u64))?);
+        let options = Options::default();
+        let (all, alone) = (factors(cuda, &many, &options)?, factors(cuda, &one, &options)?);
+        let same = all.0[..order * order] == alone.0[..] && all.1[..order] == alone.1[..];
+        assert!(same, "LU, {} of order {order}", T::KIND);
+        let inverse = |a| Ok::<_, Error>(cuda.to_host(&cuda.invert(a)?.batch)?.as_slice()[..order * order].to_vec());
+        assert!(inverse(&many)? == inverse(&one)?, "inverse, {} of order {order}", T::KIND);
+    }
+    Ok(())
+}
+
+#[test]
+fn one_matrix_alone_has_its_bits_of_a_large_batch() -> Result<(), Error> {
+    let Some(cuda) = gpu() else { return Ok(()) };
+    one_matrix_alone_has_its_bits_of_a_large_batch_for::<f32>(&cuda)?;
+    one_matrix_alone_has_its_bits_of_a_large_batch_for::<f64>(&cuda)?;
+    one_matrix_alone_has_its_bits_of_a_large_batch_for::<Complex<f32>>(&cuda)?;
+    one_matrix_alone_has_its_bits_of_a_large_batch_for::<Complex<f64>>(&cuda)
+}
+
 #[test]
 fn a_batch_of_more_than_two_to_the_31_elements_is_factored_to_its_end() -> Result<(), Error> {
     let Some(cuda) = gpu() else { return Ok(()) };
@@ -195,10 +219,10 @@ fn a_workspace_of_another_problem_is_refused() -> Result<(), Error> {
     let prepare = |order| -> Result<_, Error> {
         cuda.prepare(&Problem::invert::<f64>(SourceKind::Matrix, layout(order)?, layout(order)?)?, &Options::default())
     };
-    let (small, large) = (prepare(8)?, prepare(80)?);
+    let (small, large) = (prepare(8)?, prepare(300)?);
     let mut workspace = cuda.workspace(&small)?;
-    let a = cuda.to_device(&random::<f64>(100, 80, 1))?;
-    let mut x = cuda.allocate_batch::<f64>(layout(80)?)?;
+    let a = cuda.to_device(&random::<f64>(100, 300, 1))?;
+    let mut x = cuda.allocate_batch::<f64>(layout(300)?)?;
     let mut report = Report::allocate(&cuda, 100, Extras::none())?;
     let source = Source::Matrix(a.view());
     let error = cuda

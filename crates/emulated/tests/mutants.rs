@@ -210,6 +210,12 @@ mutants! {
     moves_are_counted_without_an_atomic {
         file: "laswp.cuh", from: "atomicAdd(&moves.count, 1)", to: "moves.count++", shown: Check("race"),
     }
+    exchanges_are_handed_on_before_all_are_known {
+        file: "getrf_spread.cu", from: "        team_sync();  // all is told", to: "        // all is told", order: 20, plan: "spread:panel=8", shown: Check("race"),
+    }
+    rows_of_l_are_moved_while_others_still_read_them {
+        file: "getrf_spread.cu", from: "        team_sync();\n        store_panel(", to: "        store_panel(", plan: "spread:panel=8", shown: Check("race"),
+    }
     lines_of_the_triangle_are_overwritten_while_others_still_read {
         file: "triangle.cuh", from: "    const int lines = to - from;\n    __syncthreads();", to: "    const int lines = to - from;",
         plan: "timely", step: Step::Invert, shown: Check("race"),
@@ -596,6 +602,19 @@ mutants! {
     a_group_of_panels_leaves_its_first_out {
         file: "getrf_steps.cu", from: "for (int q = begin; q < end; q += NB)", to: "for (int q = begin + NB; q < end; q += NB)",
         plan: "multi-kernel-two-level:width=8,together=2", shown: Results,
+    }
+    exchanges_are_traced_from_the_first_on {
+        file: "getrf_spread.cu", from: "for (int j = NB - 1; j >= 0; --j) i =", to: "for (int j = 0; j < NB; ++j) i =", plan: "spread:panel=8", shown: Results,
+    }
+    exchanges_of_one_panel_alone_reach_rows_of_l {
+        file: "getrf_spread.cu", from: "exchanges, end, order, end, order, column", to: "exchanges, end, min(end + NB, order), end, order, column", plan: "spread:panel=8",
+        shown: Results,
+    }
+    a_zero_pivot_beyond_the_first_panel_is_not_told {
+        file: "getrf_spread.cu", from: "atomicCAS(status + b, 0u, info)", to: "(void)info", plan: "spread:panel=8", shown: Results,
+    }
+    a_block_column_is_taken_from_where_it_is_not_yet {
+        file: "getrf_spread.cu", from: "if (before == 0) {", to: "if (first == 0) {", plan: "spread:panel=8", shown: Results,
     }
     places_lie_beyond_the_shared_memory {
         file: "team.cuh", from: "place = origin + padded;", to: "place = origin + 2 * padded;", plan: "shared-panel",

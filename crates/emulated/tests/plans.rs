@@ -14,7 +14,8 @@ use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 10] = [
+const NUMBERED: [&str; 12] = [
+    "spread:panel=5,rows=2",
     "resident:panel=4,helpers=2",
     "resident:panel=8,rows=7,exact=1",
     "resident:panel=4,window=16,helpers=1",
@@ -25,6 +26,7 @@ const NUMBERED: [&str; 10] = [
     "left-looking:panel=4,rows=2,inverse-rows=2,inverse-block=5",
     "left-looking:stages=2",
     "timely:inverse-threads=32,inverse-block=5",
+    "spread:panel=8,stages=0,ahead=4",
 ];
 
 /// What is tried with each type: the architecture, the order, whether results lie rows first.

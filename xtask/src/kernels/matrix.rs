@@ -179,6 +179,7 @@ mod tests {
                     "getrf_getri_thread.cu",
                     "getrf_thread.cu",
                     "getrf_resident.cu",
+                    "getrf_spread.cu",
                     "getri.cu",
                     "getri_resident.cu",
                     "getrs.cu",
@@ -200,7 +201,8 @@ mod tests {
     fn nothing_is_promised_of_plans_made_for_comparison_of_large_orders_and_of_the_oldest_gpu() {
         for one in recorded().unwrap() {
             let right_looking = ("BATCHLA_RIGHT_LOOKING".to_owned(), "1".to_owned());
-            let compared = one.specification.constants().contains(&right_looking);
+            let compared = one.specification.source().name != "getrf_spread.cu"
+                && one.specification.constants().contains(&right_looking);
             assert!(one.promised.is_empty() || !(compared || one.architecture == "sm_70"), "{}", one.specification);
             assert!(one.promised.values().flatten().all(|&order| order <= PROMISED));
         }

@@ -5,6 +5,9 @@ use batchla::{BatchLayout, Complex, Error, Extras, Problem, Scalar, SourceKind, 
 /// Problems of an order.
 type Problems = fn(usize) -> Result<Vec<Problem>, Error>;
 
+/// Matrices that keep a GPU busy; a few have plans of their own.
+const MANY: usize = 1000;
+
 /// Columns first, from matrices and from factors, with all extras.
 pub(super) const COLUMNS_FIRST: [Problems; 4] =
     [columns_first::<f32>, columns_first::<f64>, columns_first::<Complex<f32>>, columns_first::<Complex<f64>>];
@@ -18,8 +21,10 @@ pub(super) const COMPARED: [Problems; 4] =
 pub(super) const EVERY: [Problems; 4] = [every::<f32>, every::<f64>, every::<Complex<f32>>, every::<Complex<f64>>];
 
 fn columns_first<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
-    let [columns, ..] = layouts(order)?;
+    let [columns, ..] = layouts(MANY, order)?;
+    let [few, ..] = layouts(1, order)?;
     let mut all = both_ways::<T>(columns)?;
+    all.extend(both_ways::<T>(few)?);
     all.push(Problem::invert::<T>(SourceKind::Factors, columns, columns)?);
     all.push(Problem::determinant::<T>(SourceKind::Factors, columns)?);
     for right_hand_sides in [1, order.max(1)] {
@@ -29,8 +34,8 @@ fn columns_first<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
 }
 
 fn rows_first<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
-    let [_, rows, _] = layouts(order)?;
-    both_ways::<T>(rows)
+    let ([_, rows, _], [_, few, _]) = (layouts(MANY, order)?, layouts(1, order)?);
+    Ok([both_ways::<T>(rows)?, both_ways::<T>(few)?].concat())
 }
 
 fn both_ways<T: Scalar>(a: BatchLayout) -> Result<Vec<Problem>, Error> {
@@ -39,7 +44,7 @@ fn both_ways<T: Scalar>(a: BatchLayout) -> Result<Vec<Problem>, Error> {
 }
 
 fn compared<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
-    let [columns, ..] = layouts(order)?;
+    let [columns, ..] = layouts(MANY, order)?;
     Ok(vec![
         Problem::factorize::<T>(SourceKind::Matrix, columns, columns)?,
         Problem::invert::<T>(SourceKind::Matrix, columns, columns)?,
@@ -47,9 +52,17 @@ fn compared<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
 }
 
 fn every<T: Scalar>(order: usize) -> Result<Vec<Problem>, Error> {
-    let layouts = layouts(order)?;
+    let mut all = Vec::new();
+    for layouts in [layouts(MANY, order)?, layouts(1, order)?] {
+        all.extend(every_pair::<T>(layouts)?);
+    }
+    Ok(all)
+}
+
+fn every_pair<T: Scalar>(layouts: [BatchLayout; 3]) -> Result<Vec<Problem>, Error> {
     let mut all = Vec::new();
     for a in layouts {
+        let order = a.rows();
         for out in layouts {
             all.push(Problem::factorize::<T>(SourceKind::Matrix, a, out)?);
             all.push(Problem::invert::<T>(SourceKind::Matrix, a, out)?.with_extras(extras())?);
@@ -70,17 +83,17 @@ fn extras() -> Extras {
 }
 
 fn solve<T: Scalar>(source: SourceKind, a: BatchLayout, right_hand_sides: usize) -> Result<Problem, Error> {
-    let x = BatchLayout::column_major(1, a.rows(), right_hand_sides)?;
+    let x = BatchLayout::column_major(a.batch(), a.rows(), right_hand_sides)?;
     Problem::solve::<T>(source, a, None, x, Transpose::None)
 }
 
 /// Columns first, rows first, and neither rows nor columns neighbours.
-fn layouts(order: usize) -> Result<[BatchLayout; 3], Error> {
+fn layouts(batch: usize, order: usize) -> Result<[BatchLayout; 3], Error> {
     let col = 2 * order.max(1);
     let strided = Strides { lanes: 1, group: col * col, row: 2, col };
     Ok([
-        BatchLayout::column_major(1, order, order)?,
-        BatchLayout::row_major(1, order, order)?,
-        BatchLayout::new(1, order, order, strided)?,
+        BatchLayout::column_major(batch, order, order)?,
+        BatchLayout::row_major(batch, order, order)?,
+        BatchLayout::new(batch, order, order, strided)?,
     ])
 }

@@ -5,11 +5,11 @@ use batchla_core::{Rejection, SourceKind, Step};
 
 use super::resident::MOST_ORDER;
 use super::resident_receipts::RECEIPT;
-use super::streamed_table;
 use super::{
     Correction, CudaPlan, FAMILIES, Family, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request, ResidentPlan,
-    Resources, Search, WARP,
+    Resources, SPREAD, Search, WARP,
 };
+use super::{spread, streamed_table};
 use crate::limits::Limits;
 use crate::tuned::Tuned;
 use crate::workspace::Parts;
@@ -37,7 +37,10 @@ impl CudaPlan {
         let (scalar, order) = (self.scalar, self.order);
         let measured = matches!(chosen, Chosen::ByTuning(_)).then(|| tuned.numbers(problem)).flatten();
         let resident = self.resident.as_ref().and_then(|plan| plan.row(problem));
-        let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|_| streamed_table::row(scalar, order));
+        let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|getrf| match getrf.spread {
+            true => Some(spread::row(scalar, order)),
+            false => streamed_table::row(scalar, order),
+        });
         let getri = self.getri.as_ref().map(|getri| getri.row(scalar, order));
         let getrs = self.getrs.as_ref().filter(|getrs| getrs.panel > 0).map(|getrs| getrs.row(scalar, order));
         measured.into_iter().chain(resident).chain(getrf).chain(getri).chain(getrs).collect()
@@ -73,6 +76,12 @@ impl CudaPlan {
             let step = Step { shared_bytes, ..plain("getrf", plan.threads * plan.teams, plan.teams) };
             let step = step.filling(plan.threads * plan.teams, plan.blocks, limits);
             match &plan.steps {
+                None if plan.spread => {
+                    // Of blocks that work on one matrix, the first launch has one, each later one fewer.
+                    let panels = order.div_ceil(plan.panel).max(1);
+                    steps.push(Step { name: "getrf_spread".into(), launches: panels, ..step.clone() });
+                    steps.push(Step { name: "getrf_settle".into(), ..step });
+                }
                 None => steps.push(step),
                 Some(by) => {
                     let begins = (0..order.max(1)).step_by(by.width);
@@ -156,10 +165,12 @@ impl Family {
         let runs = !self.resident || matches!(resident, Ok(Some(_)));
         let reason = match resident {
             _ if !self.is_planners() => self.compared(problem, limits),
+            _ if self.spread && !spread::is_best(problem, limits) => spread::reason(problem.scalar(), limits),
             _ if runs && matches!(chosen, Chosen::ByTuning(_)) => "slower here, as the tuner measured it".to_owned(),
             _ if self.name == CudaPlan::own(problem, limits).name => {
                 "the planner's own choice, but another was asked for by name".to_owned()
             }
+            _ if spread::is_best(problem, limits) => spread::advantage(),
             _ if !self.resident => {
                 measured(format!("slower up to order {last}, where matrices, or windows of them, are on chip"))
             }
@@ -184,7 +195,7 @@ impl Family {
 
     /// Whether the planner chooses it by itself.
     fn is_planners(&self) -> bool {
-        [&LEFT_LOOKING, &RESIDENT].iter().any(|own| own.name == self.name)
+        [&LEFT_LOOKING, &RESIDENT, &SPREAD].iter().any(|own| own.name == self.name)
     }
 
     /// How a family that is there to be compared with differs.

@@ -6,7 +6,7 @@ use batchla_core::ScalarKind;
 
 use super::chip::{election_bytes, has_fast_doubles, line_bytes, tensor_step};
 use super::streamed_table::{Tuned, table, tuned};
-use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
+use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes, spread};
 use crate::limits::Limits;
 
 /// On which side of a factored panel the work is done.
@@ -67,6 +67,8 @@ pub struct GetrfPlan {
     pub dynamic_shared_bytes: usize,
     /// Where LU goes by many launches; what is above is then the panel's.
     pub steps: Option<Steps>,
+    /// Whether each matrix is shared out to many blocks, a launch a panel: for few matrices.
+    pub spread: bool,
 }
 
 /// A right-looking LU by many launches, as MAGMA's slides on batched LU have it.
@@ -93,6 +95,10 @@ impl GetrfPlan {
         order: usize,
         limits: &Limits,
     ) -> Result<Self, String> {
+        if family.spread {
+            let plan = Self::tile(family, request, spread::numbers(scalar, order), scalar, order, limits)?;
+            return Ok(Self { spread: true, ..plan });
+        }
         let row = table(scalar).iter().find(|row| order <= row.order && !family.shared_panel);
         let own = row.copied().unwrap_or(tuned(order, 8, 0, [8, 0], 128));
         let Some(stepwise) = family.steps else { return Self::tile(family, request, own, scalar, order, limits) };
@@ -127,7 +133,7 @@ impl GetrfPlan {
         let rows = request.number_or("rows", 0..=8, own.rows)?;
         let threads = match rows {
             0 => order.next_multiple_of(WARP).clamp(WARP, 256),
-            1 if order <= WARP && family.steps.is_none() => order.next_power_of_two().max(4),
+            1 if order <= WARP && family.in_one_launch() => order.next_power_of_two().max(4),
             rows => order.div_ceil(rows).next_multiple_of(WARP).max(WARP),
         };
         let threads = request.number_or("threads", 4..=most, threads)?;
@@ -153,6 +159,7 @@ impl GetrfPlan {
             search,
             dynamic_shared_bytes,
             steps: None,
+            spread: false,
         };
         while rows == 0 && plan.panel > 1 && plan.shared_bytes(scalar, order) > limit {
             // In shared memory, as wide as it fits.
@@ -168,7 +175,7 @@ impl GetrfPlan {
         }
         plan.choose_streaming(family, request, own.tensor && has_fast_doubles(limits), scalar)?;
 
-        if family.steps.is_none() && rows == 1 && threads <= WARP {
+        if family.in_one_launch() && rows == 1 && threads <= WARP {
             plan.teams = SMALL_BLOCK / threads;
         }
         let least_teams = (WARP / threads).max(1);
@@ -234,7 +241,7 @@ impl GetrfPlan {
         scalar: ScalarKind,
     ) -> Result<(), String> {
         let delays =
-            self.looking == Looking::Left && self.interchange == Interchange::Delayed && family.steps.is_none();
+            self.looking == Looking::Left && self.interchange == Interchange::Delayed && family.in_one_launch();
         let (ahead, stages) = (request.number("ahead", 1..=64)?, request.number_or("stages", 0..=16, self.stages)?);
         let step = tensor_step(scalar)
             .filter(|step| delays && stages > 0 && self.threads > WARP && self.panel.is_multiple_of(*step));
@@ -315,6 +322,9 @@ impl fmt::Display for GetrfPlan {
         write!(f, "panel={panel} threads={threads} rows={rows} ahead={ahead} stages={stages}")?;
         write!(f, " tensor={} teams={teams} blocks={blocks}", u8::from(*tensor))?;
         write!(f, " {:?}/{:?}/{:?}", self.looking, self.interchange, self.search)?;
+        if self.spread {
+            return f.write_str(" by a launch a panel");
+        }
         let Some(Steps { width, together, streamed, update }) = &self.steps else { return Ok(()) };
         let how = if *streamed { "a launch a matrix" } else { "one launch" };
         write!(f, " by steps: width={width} together={together}, update by {how}: panel={}", update.panel)

@@ -11,6 +11,7 @@ mod resident_receipts;
 mod resident_table;
 mod space;
 mod specification;
+mod spread;
 mod streamed_table;
 
 use std::fmt;
@@ -29,9 +30,9 @@ use crate::tuned::Tuned;
 
 /// How the CUDA backend computes a problem: a part for each routine that the problem needs.
 ///
-/// Plans are chosen by the type, the order, the layouts and the GPU, never by the batch's size. A plan is forced by name, with
-/// numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, all or
-/// some columns at a time, and is `left-looking` beyond. Forced or not, every plan computes each
+/// Plans are chosen by the type, the order, the layouts and the GPU; by the batch's size only in that few large matrices are each shared out to many blocks: `spread`. A plan is forced by name,
+/// with numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, all or some columns at a time, and is `left-looking`
+/// beyond. Forced or not, every plan computes each
 /// element by the same sequence of roundings, so all have one `arithmetic` a scalar type and give the same bits.
 ///
 /// ```
@@ -71,6 +72,14 @@ pub(crate) struct Family {
     correction: Correction,
     resources: Option<Resources>,
     steps: Option<Stepwise>,
+    spread: bool,
+}
+
+impl Family {
+    /// Whether LU is one launch.
+    fn in_one_launch(&self) -> bool {
+        self.steps.is_none() && !self.spread
+    }
 }
 
 /// What MAGMA's slides improve step by step.
@@ -91,18 +100,24 @@ const LEFT_LOOKING: Family = Family {
     correction: Correction::Delayed,
     resources: None,
     steps: None,
+    spread: false,
 };
 
 const fn multi_kernel(name: &'static str, interchange: Interchange, steps: Stepwise) -> Family {
     Family { name, looking: Looking::Right, interchange, steps: Some(steps), ..LEFT_LOOKING }
 }
 
+/// Of few matrices each by many blocks.
+const SPREAD: Family =
+    Family { name: "spread", looking: Looking::Right, interchange: Interchange::Grouped, spread: true, ..LEFT_LOOKING };
+
 const RESIDENT: Family = Family { name: "resident", resident: true, ..LEFT_LOOKING };
 
-/// The first two are the planner's; the others are there to be compared with them and are never chosen by themselves.
-const FAMILIES: [Family; 15] = [
+/// The first three are the planner's; the others are there to be compared with them and are never chosen by themselves.
+const FAMILIES: [Family; 16] = [
     LEFT_LOOKING,
     RESIDENT,
+    SPREAD,
     Family { name: "shared-panel", shared_panel: true, ..LEFT_LOOKING },
     Family { name: "tree-search", shared_panel: true, search: Search::Tree, ..LEFT_LOOKING },
     Family { name: "interchange-serial", interchange: Interchange::Serial, ..LEFT_LOOKING },
@@ -135,8 +150,8 @@ const FAMILIES: [Family; 15] = [
 ];
 
 impl CudaPlan {
-    /// The names by which families of plans are forced; the planner chooses between the first two.
-    pub const NAMES: [&'static str; 15] = {
+    /// The names by which families of plans are forced; the planner chooses between the first three.
+    pub const NAMES: [&'static str; 16] = {
         let mut names = [""; FAMILIES.len()];
         let mut i = 0;
         while i < names.len() {
@@ -171,7 +186,8 @@ impl CudaPlan {
         if let Some(name) = options.plan.as_deref() {
             return Ok((Self::named(problem, name, limits)?, Chosen::ByName));
         }
-        if let Some((file, row)) = tuned.row(problem) {
+        // What was measured is of batches that keep the GPU busy.
+        if let Some((file, row)) = tuned.row(problem).filter(|_| !spread::is_best(problem, limits)) {
             match Self::named(problem, &row.plan, limits) {
                 Ok(plan) => return Ok((plan, Chosen::ByTuning(file.display().to_string()))),
                 Err(error) => log::warn!("a row of {} is passed over: {error}", file.display()),
@@ -182,7 +198,13 @@ impl CudaPlan {
 
     /// The family that the tables of this crate choose.
     fn own(problem: &Problem, limits: &Limits) -> &'static Family {
-        if ResidentPlan::is_best(problem, limits) { &RESIDENT } else { &LEFT_LOOKING }
+        if spread::is_best(problem, limits) {
+            &SPREAD
+        } else if ResidentPlan::is_best(problem, limits) {
+            &RESIDENT
+        } else {
+            &LEFT_LOOKING
+        }
     }
 
     /// The plan of a name.

@@ -21,6 +21,10 @@ impl CudaPlan {
         }
         if let Some(getrf) = &self.getrf {
             match &getrf.steps {
+                None if getrf.spread => all.extend(
+                    ["getrf_spread", "getrf_settle"]
+                        .map(|entry| getrf_specification(kernels::GETRF_SPREAD, entry, getrf, self.scalar(), unit)),
+                ),
                 None => all.push(getrf_specification(kernels::GETRF, "getrf", getrf, self.scalar(), unit)),
                 Some(steps) => {
                     let interchange = GetrfPlan { panel: steps.width, ..getrf.clone() };

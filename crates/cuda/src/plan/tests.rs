@@ -89,10 +89,34 @@ fn the_batch_does_not_choose_the_plan() {
 
 #[test]
 fn the_planner_never_chooses_a_plan_made_for_comparison() {
-    for order in [1, 33, 190, 3000] {
-        let plan =
-            choose(&problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, order, 1), None, "sm_90").unwrap();
-        assert_eq!(plan.name(), if order <= 190 { "resident" } else { "left-looking" });
+    for (order, batch) in [1, 33, 190, 3000].into_iter().flat_map(|order| [(order, 1), (order, 1000)]) {
+        let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, order, batch);
+        let own = match order {
+            3000 if batch == 1 => "spread",
+            3000 => "left-looking",
+            _ => "resident",
+        };
+        assert_eq!(choose(&problem, None, "sm_90").unwrap().name(), own, "{batch} of order {order}");
+    }
+}
+
+#[test]
+fn few_large_matrices_are_each_shared_out_to_many_blocks() {
+    for (scalar, operation) in SCALARS.into_iter().flat_map(|scalar| {
+        [Operation::Factorize, Operation::Invert, Operation::Solve, Operation::Determinant].map(|one| (scalar, one))
+    }) {
+        let of = |source, order, batch, architecture| {
+            choose(&problem(scalar, operation, source, order, batch), None, architecture).unwrap()
+        };
+        let (few, many) = (of(SourceKind::Matrix, 400, 22, "sm_90"), of(SourceKind::Matrix, 400, 23, "sm_90"));
+        assert_eq!((few.name(), many.name()), ("spread", "left-looking"), "{scalar} {operation:?}");
+        assert_eq!((few.arithmetic(), &few.getri), (many.arithmetic(), &many.getri), "{scalar} {operation:?}");
+        // A smaller GPU is busy with fewer; small matrices are faster by one block; factors are there already.
+        assert_eq!(of(SourceKind::Matrix, 400, 22, "sm_80").name(), "left-looking");
+        assert_eq!(of(SourceKind::Matrix, 150, 1, "sm_90").name(), "resident");
+        if operation != Operation::Factorize {
+            assert_eq!(of(SourceKind::Factors, 400, 1, "sm_90").name(), "left-looking");
+        }
     }
 }
 
@@ -240,7 +264,7 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 #[test]
 fn streamed_panels_take_matrix_instructions_where_doubles_are_fast_by_them() {
     let of = |scalar, order, architecture, plan| {
-        choose(&problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 1), plan, architecture)
+        choose(&problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 100), plan, architecture)
     };
     for (scalar, architecture, taken) in [
         (ScalarKind::F64, "sm_90", true),

@@ -1,0 +1,97 @@
+// A = P L U of few matrices, each by many blocks: right-looking, a launch a panel. One block of a matrix brings the next panel up to date and factors it; the others bring the columns behind it
+// up to date meanwhile. Rows on the left of a panel move at the end, all at once.
+#include "factor.cuh"
+
+static_assert(RIGHT_LOOKING && !DELAYED, "columns are brought up to date from the left, panel by panel, and lie as the last panel left them");
+
+// Whence the row has come that stands at place i when the exchanges of columns `begin` .. `end`, whole panels but for the last, have been made.
+__device__ inline Position origin_of(Position i, const u32* pivots, int begin, int end) {
+#pragma unroll 1
+    for (int first = begin + (end - 1 - begin) / NB * NB; first >= begin; first -= NB) {
+        Position pivot[NB];  // all are asked for before the first is used
+        UNROLL for (int j = 0; j < NB; ++j) pivot[j] = first + j < end ? pivots[first + j] : first + j;
+        UNROLL for (int j = NB - 1; j >= 0; --j) i = i == first + j ? pivot[j] : i == pivot[j] ? first + j : i;
+    }
+    return i;
+}
+
+// A block column, from row `top` on, as the exchanges of columns `begin` .. `end` leave it.
+template <class M>
+__device__ inline void load_exchanged(Panel<ROWS>& panel, M from, const u32* pivots, int begin, int end, int top, int order, int column, int width, int tid) {
+    UNROLL for (int r = 0; r < panel.rows(); ++r) {
+        const int i = tid + r * THREADS;
+        const bool there = i >= top && i < order;
+        const Position row = there ? origin_of(i, pivots, begin, end) : 0;
+        panel.place(r, tid) = there ? i : -1;
+        UNROLL for (int c = 0; c < NB; ++c) panel.at(r, c, tid) = there && c < width ? *from.at(row, column + c) : zero<Scalar>();
+    }
+}
+
+// Block columns from `first` on take the part of the panel before them, those of A that of the first panel; then the first of them is factored. Before the first panel there is nothing to do for others.
+extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
+    getrf_spread(Operand a, Operand lu, u32* pivots, u32* status, u64 batch, int order, int first) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ Team team;
+    const int tid = threadIdx.x, before = max(first - NB, 0);
+    const Shared shared(memory, order, 0);
+    Panel<ROWS> panel(shared.panel, shared.place, order, tid);
+    const u64 columns = first == 0 ? 1 : (order - first + NB - 1) / NB;
+    for (u64 item = blockIdx.x; item < batch * columns; item += gridDim.x) {
+        const u64 b = item / columns;
+        const int column = first + int(item % columns) * NB, width = min(NB, order - column);
+        const Output out(lu, b);
+        u32* const exchanges = pivots + b * order;
+        if (before == 0) {
+            load_exchanged(panel, Input(a, b), exchanges, before, first, before, order, column, width, tid);
+        } else {
+            load_exchanged(panel, out, exchanges, before, first, before, order, column, width, tid);
+        }
+        bool bad = false;
+        if (first > 0) {
+            Stream<Output, ROWS, STAGES> stream(out, panel, shared.ring, before, first, tid);
+            const UpperRows<Output> rows(out, column, width, tid, true);
+            bad = update_from_left(panel, team, stream, rows, shared, before, tid);
+        }
+        const bool next = column == first;
+        if (next) {
+            if (tid == 0) team.begin();
+            const bool works = ROWS == 0 || (tid | (LANES - 1)) + (ROWS - 1) * THREADS >= first;
+            getf2(panel, team, first, width, works, tid);
+        }
+        bad |= store_panel(panel, out, first, column, width, tid);
+        team_sync();  // all is told of the exchanges and of the first zero pivot
+        bad = team_any(bad);
+        for (int j = tid; next && j < width; j += THREADS) exchanges[first + j] = team.moves.pivot[j];
+        if (tid == 0) {
+            // Blocks of one matrix may see failures at once: what is not finite counts, then the first zero pivot.
+            const u32 info = next ? team.info() : 0;
+            if (first == 0) {
+                status[b] = bad ? NOT_FINITE : info;
+            } else if (bad) {
+                atomicExch(status + b, NOT_FINITE);
+            } else if (info != 0) {
+                atomicCAS(status + b, 0u, info);
+            }
+        }
+    }
+}
+
+// Rows of each block column of L to where the exchanges of all panels behind it take them. `rows`: row i of the factored matrix is row rows[i] of A (may be null).
+extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
+    getrf_settle(Operand lu, const u32* pivots, u32* rows, u64 batch, int order) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    const int tid = threadIdx.x;
+    const Shared shared(memory, order, 0);
+    Panel<ROWS> panel(shared.panel, shared.place, order, tid);
+    const u64 columns = (order + NB - 1) / NB;
+    for (u64 item = blockIdx.x; item < batch * columns; item += gridDim.x) {
+        const u64 b = item / columns;
+        const int column = int(item % columns) * NB, end = min(column + NB, order);
+        const Output out(lu, b);
+        const u32* const exchanges = pivots + b * order;
+        load_exchanged(panel, out, exchanges, end, order, end, order, column, end - column, tid);
+        team_sync();
+        store_panel(panel, out, end, column, end - column, tid);
+        for (int i = tid; rows != nullptr && end == order && i < order; i += THREADS) rows[b * order + i] = origin_of(i, exchanges, 0, order);
+    }
+}

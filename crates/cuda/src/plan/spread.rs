@@ -1,0 +1,64 @@
+//! Few matrices: each shared out to many blocks, where one a matrix would leave most of the GPU idle.
+
+use batchla_core::{Numbers, Problem, Receipt, ScalarKind, SourceKind};
+
+use super::streamed_table::{Tuned, tuned};
+use crate::limits::Limits;
+
+/// From which order on.
+const fn first(scalar: ScalarKind) -> usize {
+    match scalar {
+        ScalarKind::F32 => 224,
+        ScalarKind::F64 => 257,
+        ScalarKind::C32 => 160,
+        ScalarKind::C64 => 192,
+    }
+}
+
+/// Multiprocessors that a matrix must have for itself.
+const EACH: usize = 6;
+
+/// Whether the planner shares the matrices of a problem out so.
+pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
+    problem.source() != SourceKind::Factors
+        && problem.order() >= first(problem.scalar())
+        && problem.a().batch().saturating_mul(EACH) <= limits.multiprocessors as usize
+}
+
+/// Why not, where it is not.
+pub(super) fn reason(scalar: ScalarKind, limits: &Limits) -> String {
+    let (first, most) = (first(scalar), limits.multiprocessors as usize / EACH);
+    format!("faster from order {first} on, for {most} matrices at most ({RECEIPT})")
+}
+
+/// Why another plan was not chosen where this is.
+pub(super) fn advantage() -> String {
+    format!("slower for so few matrices, which leave most of the GPU idle ({RECEIPT})")
+}
+
+/// Numbers of the kernel: a block has one block column, a thread few of its rows, in registers while there are four at most. More would spill.
+pub(super) fn numbers(scalar: ScalarKind, order: usize) -> Tuned {
+    let rows = order.div_ceil(512).max(1);
+    let panel = match (scalar, rows) {
+        (_, 1) | (ScalarKind::F32, 2) => 12,
+        (ScalarKind::C64, 2) | (ScalarKind::F64 | ScalarKind::C32 | ScalarKind::C64, 3..=4) => 4,
+        _ => 8,
+    };
+    // All of the panel on the left is on its way while the block column is.
+    tuned(order, panel, if rows > 4 { 0 } else { rows }, [panel, 2], 128)
+}
+
+/// The row that these are.
+pub(super) fn row(scalar: ScalarKind, order: usize) -> Numbers {
+    let Tuned { panel, rows, ahead, .. } = numbers(scalar, order);
+    Numbers {
+        row: format!("getrf, {scalar}, few matrices: panel={panel} rows={rows} ahead={ahead}"),
+        receipt: RECEIPT.clone(),
+    }
+}
+
+static RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H100",
+    "2026-11-26",
+    "batchla bench plans left-looking resident spread --batch …: benches/record/nvidia-h100/2026-11-26/choices-spread.csv",
+);
