@@ -206,18 +206,27 @@ impl<'a> Run<'a> {
         let (result, rows) = if getri.direct { (x, from.rows) } else { (unknown, DevicePointer(0)) };
         if getri.resident {
             let launch = self
-                .launch("getri_resident", count, getri.threads, getri.shared_bytes(scalar, order, order))?
+                .launch(
+                    "getri_resident",
+                    count.saturating_mul(getri.parts.max(1)),
+                    getri.threads,
+                    getri.shared_bytes(scalar, order, order),
+                )?
                 .argument(from.lu)
                 .argument(unknown)
                 .argument(result)
                 .argument(rows)
                 .argument(from.status)
                 .argument(count as u64)
-                .argument(order as i32);
+                .argument(order as i32)
+                .argument(getri.parts as i32);
             // SAFETY: the signature of `getri_resident`; as above.
             unsafe { launch.launch(self.operation) }?;
         } else {
             self.getri_by_blocks(getri, from, unknown, result, rows, count)?;
+        }
+        if getri.parts > 0 {
+            self.fill_failed(result, from.status, count, order)?;
         }
         if getri.direct {
             return Ok(());
@@ -317,6 +326,11 @@ impl<'a> Run<'a> {
             .argument(form);
         // SAFETY: the signature of `getrs` and `getrs_resident`; as above.
         unsafe { launch.launch(self.operation) }?;
+        self.fill_failed(x, status, count, columns)
+    }
+
+    /// Results of failed matrices, `columns` each, become NaN.
+    fn fill_failed(&self, x: Operand, status: DevicePointer, count: usize, columns: usize) -> Result<(), Error> {
         let launch = self
             .launch("fill_failed", count, 256, 0)?
             .argument(x)

@@ -95,7 +95,7 @@ fn holds(problem: &Problem, plan: &str, limits: &Limits) {
 
 #[test]
 fn what_is_told_is_what_is_launched() {
-    for order in [0, 1, 5, 33, 100, 130] {
+    for order in [0, 1, 5, 33, 100, 130, 210] {
         for problem in problems(order, 4) {
             for plan in CudaPlan::NAMES {
                 holds(&problem, plan, &limits());

@@ -540,7 +540,7 @@ mutants! {
         plan: "resident:inverse-window=8", step: Step::All, shown: Check("copy under way"),
     }
     the_sweep_of_l_begins_before_that_of_u_is_done {
-        file: "getri_resident.cu", from: "order, tid);\n            crew_sync();", to: "order, tid);", plan: "resident:inverse-window=8", step: Step::All,
+        file: "getri_resident.cu", from: "order, tid, base);\n            crew_sync();", to: "order, tid, base);", plan: "resident:inverse-window=8", step: Step::All,
         shown: Check("race"),
     }
     columns_of_the_inverse_keep_their_order {
@@ -648,6 +648,10 @@ mutants! {
     a_block_on_the_diagonal_is_told_a_row_by_the_wrong_lane {
         file: "getrs_resident.cu", from: "broadcast(told, owner)", to: "broadcast(told, DEEP - 1 - owner)", scalar: ScalarKind::C64,
         step: Step::Solve(Transpose::None), shown: Results,
+    }
+    every_block_takes_the_first_rows {
+        file: "getri_resident.cu", from: "int(item % parts) * CREW", to: "0", order: 41, plan: "left-looking:inverse-window=8,inverse-parts=2", step: Step::Invert,
+        shown: Check("race"),
     }
     the_last_pack_of_a_column_is_not_copied {
         file: "getrs_resident.cu", from: "WHOLE || i < rows)", to: "WHOLE || i < rows - Pack::LENGTH)", plan: BY_BANDS,

@@ -14,7 +14,7 @@ use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 12] = [
+const NUMBERED: [&str; 14] = [
     "spread:panel=5,rows=2",
     "resident:panel=4,helpers=2",
     "resident:panel=8,rows=7,exact=1",
@@ -27,6 +27,8 @@ const NUMBERED: [&str; 12] = [
     "left-looking:stages=2",
     "timely:inverse-threads=32,inverse-block=5",
     "spread:panel=8,stages=0,ahead=4",
+    "resident:inverse-window=16,inverse-parts=2",
+    "left-looking:inverse-window=8,inverse-parts=2",
 ];
 
 /// What is tried with each type: the architecture, the order, whether results lie rows first.

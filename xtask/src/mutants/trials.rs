@@ -101,6 +101,8 @@ pub(super) const TRIALS: &[(Gpu, Trial)] = &[
     (SM_90, trial(C64, 21, "dynamic", Step::Invert, true)),
     (SM_90, trial(F64, 70, "left-looking:inverse-threads=32,inverse-block=5", Step::Invert, false)),
     (SM_90, trial(F64, 37, "spread:panel=8", Step::All, false)),
+    (SM_90, trial(F64, 41, "left-looking:inverse-window=8,inverse-parts=2", Step::Invert, false)),
+    (SM_70, trial(C32, 37, "left-looking:inverse-window=8,inverse-parts=2", Step::All, true)),
     (SM_70, trial(C32, 20, "spread:panel=5,rows=2", Step::All, true)),
     (SM_90, trial(F32, 35, "spread:rows=0", Step::Factorize, false)),
     (SM_90, trial(F32, 34, "spread:panel=31", Step::Factorize, false)),

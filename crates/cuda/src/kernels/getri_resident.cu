@@ -1,8 +1,10 @@
 // A^-1 from A = P L U: X U = I, then X L = U^-1, each by delayed correction, the order of columns undone on the way out. Of the triangle a block column at a time is on
-// chip; solved columns come from memory, each once for every block column that they correct. One crew of threads a matrix, one launch a batch.
+// chip; solved columns come from memory, each once for every block column that they correct. One crew of threads a matrix or, of few matrices, several, each of which has some rows; one launch a
+// batch.
 #include "rows.cuh"
 
 static_assert(WINDOW == NB, "a window is a block column");
+constexpr bool PART = BATCHLA_PART;  // a block has some of a matrix's rows
 static_assert(ORDER % 8 == 0, "a class of orders, by how far columns are apart in the workspace");
 
 // Shared memory: a block column; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
@@ -37,7 +39,7 @@ struct Solved {
 };
 
 // U^-1, block columns from the left to the right. `inverse` may lie where `lu` does.
-__device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int n, int order, int tid) {
+__device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int n, int order, int tid, int base) {
     const auto fetch = [&](int first) {
         const int last = min(first + NB, n);
         fetch_columns(chip.columns_from(first), lu, first, last, last, Share<CREW>{opaque(tid), 0, 1});
@@ -47,7 +49,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
     for (int first = 0; first < n; first += NB) {
         const int last = min(first + NB, n);
         const Resident a = chip.columns_from(first);
-        Rows<Resident> rows(a, inverse, first, n, order, tid);
+        Rows<Resident, PART> rows(a, inverse, first, n, order, tid, base);
         rows.subtract_left([&] {
             wait_copies<0>();
             crew_sync();
@@ -55,7 +57,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
             for (int k = first + tid; k < last; k += CREW) chip.reciprocal[k - first] = reciprocal(*a.at(k, k));
         });
         if (last < n) fetch(last);
-        if (crew_warp<TENSOR>(tid) * LANES < last) {
+        if (rows.top_of(0) < last) {
             rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
                 if (j < n && i <= j) *inverse.at(i, j) = x;
@@ -66,7 +68,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
 }
 
 // X for X L = `inverse`, block columns from the right to the left. Returns whether an element is not finite.
-__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, Solved x, int n, int tid) {
+__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, Solved x, int n, int tid, int base) {
     const auto fetch = [&](int first) {
         const Resident a = chip.columns_from(first);
         Input below = lu;
@@ -78,7 +80,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
     fetch(last);
 #pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
-        Rows<Solved> rows(chip.columns_from(first), x, first, n, n, tid);
+        Rows<Solved, PART> rows(chip.columns_from(first), x, first, n, n, tid, base);
         rows.subtract_right(inverse, [&] {
             wait_copies<0>();
             crew_sync();
@@ -98,25 +100,29 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
 }
 
 // `w`: where U^-1 lies meanwhile, column-major, which may be where the factors do. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
-// then `w` and `x` may be one. Fills the inverse of a failed matrix with NaN.
+// then `w` and `x` may be one. Fills the inverse of a failed matrix with NaN. `PART`: `parts` blocks have a matrix, `w` is not where the factors are, and failed matrices are left to who launches this.
 extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
-    getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int given) {
+    getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int given, int parts) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int n = EXACT > 0 ? EXACT : given, order = ORDER > 0 ? ORDER : n, tid = crew_thread();
     const InverseChip chip(memory, n, order, tid);
-    for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
+    for (u64 item = blockIdx.x; item < (PART ? batch * parts : batch); item += gridDim.x) {
+        const u64 b = PART ? item / parts : item;
+        const int base = PART ? int(item % parts) * CREW : 0;
         const Output result(x, b);
-        u32 failed = status[b];
+        u32 failed = PART ? 0 : status[b];
+        // Blocks of one matrix may see it fail while others begin with it.
+        if (PART && crew_any(tid == 0 && status[b] != 0)) failed = NOT_FINITE;
         if (failed == 0) {
             const Resident inverse = {w.matrix(b), ORDER > 0 ? ORDER : int(w.col)};
             for (int k = tid; k < n; k += CREW) chip.place[k] = u64(rows == nullptr ? k : rows[b * n + k]) * result.col;
-            invert_upper(chip, Input(lu, b), inverse, n, order, tid);
+            invert_upper(chip, Input(lu, b), inverse, n, order, tid, base);
             crew_sync();
-            const bool bad = solve_lower(chip, Input(lu, b), inverse, {result, chip.place}, n, tid);
+            const bool bad = solve_lower(chip, Input(lu, b), inverse, {result, chip.place}, n, tid, base);
             if (crew_any(bad)) failed = NOT_FINITE;
-            if (tid == 0 && failed != 0) status[b] = failed;
+            if (tid == 0 && failed != 0) atomicExch(status + b, failed);
         }
-        for (int i = tid; failed != 0 && i < n; i += CREW)
+        for (int i = tid; !PART && failed != 0 && i < n; i += CREW)
             for (int j = 0; j < n; ++j) *result.at(i, j) = not_a_number<Scalar>();
     }
 }

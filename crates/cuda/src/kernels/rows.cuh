@@ -11,26 +11,28 @@ __device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* rec
     return [=](Scalar x, int c, bool wanted) { return wanted ? Divisor<Scalar>{corner[c][c], reciprocal[c]}.into(x) : x; };
 }
 
-// Columns are those from `first` on. `left`: solved columns.
-template <class Left>
+// Columns are those from `first` on. `left`: solved columns. `Some`: other crews have rows of the matrix, too; each thread has one, this crew's from `base` on.
+template <class Left, bool Some = false>
 struct Rows {
+    static constexpr int OWN_ROWS = Some ? 1 : ::OWN_ROWS;
     static constexpr int ASIDE = STREAMED && NB > FEW ? FEW : NB;  // columns of U^-1 that are fetched before they are used
     Scalar element[OWN_ROWS][NB];
     Scalar aside[OWN_ROWS][ASIDE];
     Resident a;
     Left left;
-    int first, n, order, tid;
+    int first, n, order, tid, base;
 
-    __device__ Rows(Resident a, Left left, int first, int n, int order, int tid) : a(a), left(left), first(first), n(n), order(order), tid(tid) {}
+    __device__ Rows(Resident a, Left left, int first, int n, int order, int tid, int base = 0)
+        : a(a), left(left), first(first), n(n), order(order), tid(tid), base(Some ? base : 0) {}
 
     // The first of the warp's rows r. Upper rows of a triangle have most to do: who has many of one kind has few of the next.
     __device__ int top_of(int r) const {
         constexpr int ALL = CREW / LANES;
         const int warp = crew_warp<TENSOR>(tid);
-        return LANES * (r % 2 == 0 ? r * ALL + warp : (r + 1) * ALL - 1 - warp);
+        return base + LANES * (r % 2 == 0 ? r * ALL + warp : (r + 1) * ALL - 1 - warp);
     }
     // Row r of the thread, as the matrix counts.
-    __device__ int row(int r) const { return r == 0 ? tid : top_of(r) + tid % LANES; }
+    __device__ int row(int r) const { return r == 0 ? base + tid : top_of(r) + tid % LANES; }
     template <class F>
     __device__ void for_each(F f) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)

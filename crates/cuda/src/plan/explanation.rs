@@ -123,6 +123,7 @@ impl CudaPlan {
                 let step = Step { launches, shared_bytes, ..plain(name, plan.threads, 1) };
                 steps.push(step.filling(plan.thread_class(), plan.blocks, limits));
             }
+            steps.extend((plan.parts > 0).then(|| plain("fill_failed", 256, 1)));
             steps.extend((!plan.direct).then(|| plain("lacpy", 256, 1)));
         }
         steps.extend(condition.then(|| plain("lange", 128, 4)));

@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{Numbers, Problem, Receipt, ScalarKind};
 
 use super::chip::{column_stride, has_fast_doubles, line_bytes, tensor_step};
-use super::{Family, Request, WARP, leading, resident_blocks, scalar_bytes};
+use super::{Family, Request, WARP, leading, resident_blocks, scalar_bytes, spread};
 use crate::limits::Limits;
 
 /// When solved block columns correct the others.
@@ -49,6 +49,8 @@ pub struct GetriPlan {
     pub correction: Correction,
     /// See [`Resources`].
     pub resources: Resources,
+    /// Blocks of a matrix, each with a row a thread; 0: one, whose kernel knows of no other. The bits are the same.
+    pub parts: usize,
     /// Whether columns go to their places in the result at once; otherwise by a copy at the end.
     pub direct: bool,
     /// Whether `U^-1` needs a place of its own beside the factors.
@@ -90,6 +92,7 @@ impl GetriPlan {
             blocks,
             correction: family.correction,
             resources: family.resources.unwrap_or(Resources::Static),
+            parts: 0,
             // What timely correction has begun must not lie where U⁻¹ does.
             direct: !problem.out().is_row_major() || family.correction == Correction::Timely,
             separate: threads * rows < order || family.correction == Correction::Timely,
@@ -142,12 +145,18 @@ impl GetriPlan {
             ));
         }
         let most = limits.threads_per_block as usize;
+        let few = order >= FIRST_SHARED_OUT && spread::few(problem, limits);
+        let parts = request.number_or("inverse-parts", 0..=most, if few { order.div_ceil(PART) } else { 0 })?;
         let rows = request.number_or("inverse-rows", 1..=8, rows)?;
-        let threads = order.div_ceil(rows).next_multiple_of(WARP).clamp(WARP, most);
+        let each = order.div_ceil(if parts > 0 { parts } else { rows });
+        let threads = each.next_multiple_of(WARP).clamp(WARP, most);
         let threads = request.number_or("inverse-threads", WARP..=most, threads)?;
         if !threads.is_multiple_of(WARP) {
             return Err(format!("{threads} threads are no whole warps"));
         }
+        let parts = if parts > 0 { order.div_ceil(threads) } else { 0 };
+        // Of few matrices no multiprocessor has many blocks.
+        let registers = if parts > 0 { 255 } else { registers };
         let blocks = resident_blocks(threads, registers, limits);
         // One order in eight has a kernel of its own: it is 3 to 5 % faster there, and no faster at others.
         let exact = usize::from(limits.exact_orders && order.is_multiple_of(8));
@@ -159,12 +168,14 @@ impl GetriPlan {
             class: if exact || limits.exact_orders { leading(order) } else { 0 },
             exact,
             threads,
-            rows: order.next_multiple_of(WARP).div_ceil(threads).max(1),
+            rows: if parts > 0 { 1 } else { order.next_multiple_of(WARP).div_ceil(threads).max(1) },
             blocks: request.number_or("inverse-blocks", 1..=32, blocks)?,
             correction: Correction::Delayed,
             resources: Resources::Static,
+            parts,
             direct: !problem.out().is_row_major(),
-            separate: false,
+            // What one block overwrites others still read.
+            separate: parts > 0,
             lines: order,
         };
         let (needed, limit) = (plan.shared_bytes(scalar, order, order), limits.shared_bytes_per_block as usize);
@@ -181,6 +192,11 @@ impl GetriPlan {
     pub(super) fn row(&self, scalar: ScalarKind, order: usize) -> Numbers {
         let ((block, rows, registers), receipt) =
             if self.resident { windows(scalar, order, self.tensor) } else { (numbers(scalar, order), &RECEIPT) };
+        if self.parts > 0 {
+            let row =
+                format!("getri, {scalar}, order {order}, few matrices: inverse-window={block}, {PART} rows a block");
+            return Numbers { row, receipt: FEW.clone() };
+        }
         let what = if self.resident { "window" } else { "block" };
         let numbers = format!("inverse-{what}={block} inverse-rows={rows} registers={registers}");
         Numbers { row: format!("getri, {scalar}, order {order}: {numbers}"), receipt: receipt.clone() }
@@ -240,6 +256,10 @@ fn numbers(scalar: ScalarKind, order: usize) -> (usize, usize, usize) {
     }
 }
 
+/// From this order on few matrices are shared out to blocks of so many threads, each of which has a row.
+const FIRST_SHARED_OUT: usize = 200;
+const PART: usize = 64;
+
 /// Beyond this order block columns of lines are the planner's: no windows were timed there.
 const MOST_BY_WINDOWS: usize = 512;
 
@@ -254,6 +274,13 @@ static AGAIN: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-26",
     "batchla bench plans --inverse resident resident:inverse-window=…,inverse-rows=…: benches/record/nvidia-h200/2026-11-26/choices-inverse.csv",
+);
+
+/// Of few matrices.
+static FEW: Receipt = Receipt::new(
+    "NVIDIA H100",
+    "2026-11-26",
+    "batchla bench plans --inverse resident resident:inverse-parts=… --batch …: benches/record/nvidia-h100/2026-11-26/choices-spread-inverse.csv",
 );
 
 /// Columns of a window, rows and registers a thread, and how they were measured: first at orders 48 to 512, and 2026-11-22 by the tuner up to 256 and, f32 and f64, at 272 to 512
@@ -287,10 +314,13 @@ fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize, usize, us
 
 impl fmt::Display for GetriPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { block, tensor, exact, threads, rows, blocks, correction, resources, lines, .. } = self;
+        let Self { block, tensor, exact, threads, rows, blocks, correction, resources, parts, lines, .. } = self;
         if self.resident {
             let (tensor, exact) = (u8::from(*tensor), u8::from(*exact));
             write!(f, "window={block} threads={threads} rows={rows} blocks={blocks} tensor={tensor} exact={exact}")?;
+            if *parts > 0 {
+                write!(f, " parts={parts}")?;
+            }
         } else {
             write!(
                 f,

@@ -10,7 +10,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-pub(super) const KEYS: [&str; 25] = [
+pub(super) const KEYS: [&str; 26] = [
     "panel",
     "ahead",
     "stages",
@@ -30,6 +30,7 @@ pub(super) const KEYS: [&str; 25] = [
     "inverse-rows",
     "inverse-threads",
     "inverse-blocks",
+    "inverse-parts",
     "solve-panel",
     "solve-columns",
     "solve-band",

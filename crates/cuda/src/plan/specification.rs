@@ -50,6 +50,9 @@ impl CudaPlan {
             } else {
                 all.extend(getri_specifications(getri, self.scalar(), unit_out));
             }
+            if getri.parts > 0 {
+                all.push(plain(kernels::OUTCOME, "fill_failed"));
+            }
             if !getri.direct {
                 all.push(plain(kernels::PERMUTATION, "lacpy"));
             }
@@ -178,6 +181,7 @@ fn getri_resident_specification(
         .define("BATCHLA_ODD", 0)
         .define("BATCHLA_ORDER", plan.class)
         .define("BATCHLA_EXACT", if plan.exact { order } else { 0 })
+        .define("BATCHLA_PART", u8::from(plan.parts > 0))
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }

@@ -18,11 +18,14 @@ const fn first(scalar: ScalarKind) -> usize {
 /// Multiprocessors that a matrix must have for itself.
 const EACH: usize = 6;
 
+/// Whether so few matrices of a problem leave most of the GPU idle.
+pub(super) fn few(problem: &Problem, limits: &Limits) -> bool {
+    problem.a().batch().max(1).saturating_mul(EACH) <= limits.multiprocessors as usize
+}
+
 /// Whether the planner shares the matrices of a problem out so.
 pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
-    problem.source() != SourceKind::Factors
-        && problem.order() >= first(problem.scalar())
-        && problem.a().batch().saturating_mul(EACH) <= limits.multiprocessors as usize
+    problem.source() != SourceKind::Factors && problem.order() >= first(problem.scalar()) && few(problem, limits)
 }
 
 /// Why not, where it is not.
