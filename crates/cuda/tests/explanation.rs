@@ -165,6 +165,18 @@ fn the_reason_says_whether_a_matrix_fits_the_chip_and_up_to_where_that_is_faster
 }
 
 #[test]
+fn few_matrices_are_shared_out_where_they_are_factored_and_not_where_factors_are_given() {
+    let few = |source| {
+        let a = BatchLayout::column_major(1, 400, 400).unwrap();
+        let problem = Problem::invert::<f64>(source, a, a).unwrap();
+        CudaPlan::explain(&problem, &Options::default(), &limits(), &Tuned::none()).unwrap()
+    };
+    assert_eq!(few(SourceKind::Matrix).name, "spread");
+    let rejected = few(SourceKind::Factors).rejected.into_iter().find(|one| one.plan == "spread").unwrap().reason;
+    assert!(rejected.contains("has its LU"), "{rejected}");
+}
+
+#[test]
 fn beside_a_tuned_plan_what_has_no_room_is_told_so_and_what_has_that_it_was_slower() {
     let folder = tempfile::tempdir().unwrap();
     let receipt = Receipt::new("NVIDIA H200", "2026-01-31", "batchla tune f64");

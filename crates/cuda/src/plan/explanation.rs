@@ -166,7 +166,7 @@ impl Family {
         let runs = !self.resident || matches!(resident, Ok(Some(_)));
         let reason = match resident {
             _ if !self.is_planners() => self.compared(problem, limits),
-            _ if self.spread && !spread::is_best(problem, limits) => spread::reason(problem.scalar(), limits),
+            _ if self.spread && !spread::is_best(problem, limits) => spread::reason(problem, limits),
             _ if runs && matches!(chosen, Chosen::ByTuning(_)) => "slower here, as the tuner measured it".to_owned(),
             _ if self.name == CudaPlan::own(problem, limits).name => {
                 "the planner's own choice, but another was asked for by name".to_owned()

@@ -29,8 +29,11 @@ pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
 }
 
 /// Why not, where it is not.
-pub(super) fn reason(scalar: ScalarKind, limits: &Limits) -> String {
-    let (first, most) = (first(scalar), limits.multiprocessors as usize / EACH);
+pub(super) fn reason(problem: &Problem, limits: &Limits) -> String {
+    if problem.source() == SourceKind::Factors {
+        return "what starts from factors has its LU already".to_owned();
+    }
+    let (first, most) = (first(problem.scalar()), limits.multiprocessors as usize / EACH);
     format!("faster from order {first} on, for {most} matrices at most ({RECEIPT})")
 }
 
