@@ -246,8 +246,12 @@ impl CudaPrepared {
                 ("getrf_panel", getrf.dynamic_shared_bytes),
                 ("getrf_spread", getrf.dynamic_shared_bytes),
                 ("getrf_settle", getrf.dynamic_shared_bytes),
+                ("getrf_strip", getrf.dynamic_shared_bytes),
                 ("laswp", order * 4),
             ]);
+            most.extend(
+                getrf.strips.as_ref().map(|strips| ("getrf_trailing", strips.shared_bytes(plan.scalar(), order))),
+            );
             most.extend(getrf.steps.as_ref().map(|steps| ("getrf_update", steps.update.dynamic_shared_bytes)));
         }
         most.extend(plan.getrs.as_ref().map(|getrs| ("getrs", getrs.shared_bytes)));

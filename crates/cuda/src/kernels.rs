@@ -15,7 +15,7 @@ macro_rules! source {
 }
 
 macro_rules! factorization {
-    ($name:literal) => {
+    ($name:literal $(, $more:literal)*) => {
         source!(
             $name,
             "scalar.cuh",
@@ -32,6 +32,7 @@ macro_rules! factorization {
             "fragments.cuh",
             "laswp.cuh",
             "factor.cuh"
+            $(, $more)*
         )
     };
 }
@@ -54,7 +55,9 @@ pub(crate) const LASWP: KernelSource = source!(
     "laswp.cuh"
 );
 /// `A = P L U` of few matrices, a launch a panel: `getrf_spread` and `getrf_settle`.
-pub(crate) const GETRF_SPREAD: KernelSource = factorization!("getrf_spread.cu");
+pub(crate) const GETRF_SPREAD: KernelSource = factorization!("getrf_spread.cu", "origin.cuh");
+/// `A = P L U` by strips of columns: `getrf_strip`.
+pub(crate) const GETRF_STRIP: KernelSource = factorization!("getrf_strip.cu");
 macro_rules! resident {
     ($name:literal $(, $more:literal)*) => {
         source!(
@@ -78,6 +81,9 @@ pub(crate) const GETRF_RESIDENT: KernelSource =
 /// `A⁻¹` from `A`, each matrix on chip.
 pub(crate) const GETRF_GETRI: KernelSource =
     resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");
+/// What the columns behind a strip take: `getrf_trailing`.
+pub(crate) const GETRF_TRAILING: KernelSource =
+    resident!("getrf_trailing.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "origin.cuh");
 macro_rules! thread {
     ($name:literal) => {
         source!($name, "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "det.cuh", "thread.cuh")

@@ -64,6 +64,7 @@ mod staging;
 mod steps;
 #[cfg(feature = "driver")]
 mod stream;
+mod strips;
 mod tuned;
 #[cfg(feature = "driver")]
 mod warm;
@@ -75,7 +76,7 @@ pub use crate::kernel::source::{BASE_OPTIONS, CONFIGURATION, Digest, KernelSourc
 pub use crate::limits::Limits;
 pub use crate::plan::{
     Axis, Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources, Search,
-    Space, Steps,
+    Space, Steps, Strips,
 };
 pub use crate::tuned::{Tuned, TunedEarlier, TunedLayout, TunedRow, TunedTable};
 #[cfg(feature = "driver")]

@@ -40,6 +40,12 @@ impl Operand {
         Self { lanes: 1, group: 0, ..self }
     }
 
+    /// What is behind the first `base` rows and columns of each matrix, of elements of `bytes` bytes.
+    pub(crate) fn trailing(self, base: usize, bytes: usize) -> Self {
+        let offset = (base * bytes) as u64 * (self.row + self.col);
+        Self { data: DevicePointer(self.data.0 + offset), ..self }
+    }
+
     /// Matrices as they lie in the workspace, column-major.
     pub(crate) fn columns(data: DevicePointer, order: usize) -> Self {
         let leading = leading(order);

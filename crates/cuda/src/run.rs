@@ -109,6 +109,9 @@ impl<'a> Run<'a> {
         let (teams, threads, bytes) = match (&plan.resident, &plan.getrf) {
             (Some(resident), _) => (resident.teams, resident.crew(), resident.dynamic_shared_bytes),
             (None, Some(getrf)) => {
+                if let Some(strips) = &getrf.strips {
+                    return self.getrf_by_strips(getrf, strips, a, to, count);
+                }
                 if getrf.spread {
                     return self.getrf_spread(getrf, a, to, count);
                 }

@@ -32,14 +32,26 @@ impl Run<'_> {
             // SAFETY: the signature of `getrf_spread`; operands were held against the prepared layouts, the rest is workspace of that size.
             unsafe { launch.launch(self.operation()) }?;
         }
-        let blocks = count.saturating_mul(columns(0).max(1));
+        self.getrf_settle(plan, to, count, plan.panel)
+    }
+
+    /// Rows of `L`, of which `width` columns were factored together, to their places, and the permutation.
+    pub(crate) fn getrf_settle(
+        &self,
+        plan: &GetrfPlan,
+        to: &DeviceFactors,
+        count: usize,
+        width: usize,
+    ) -> Result<(), Error> {
+        let blocks = count.saturating_mul((self.order() as usize).div_ceil(width).max(1));
         let launch = self
             .launch("getrf_settle", blocks, plan.threads, plan.dynamic_shared_bytes)?
             .argument(to.lu)
             .argument(to.pivots)
             .argument(to.rows)
             .argument(count as u64)
-            .argument(self.order());
+            .argument(self.order())
+            .argument(width as i32);
         // SAFETY: the signature of `getrf_settle`; as above.
         unsafe { launch.launch(self.operation()) }
     }

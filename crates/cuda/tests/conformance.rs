@@ -40,6 +40,7 @@ forced! {
     left_looking "left-looking";
     resident "resident:exact=0";
     spread "spread";
+    blocked "blocked:width=16,panel=8";
     resident_helpers "resident:panel=4,helpers=2,exact=0";
     resident_windows "resident:panel=8,window=16,helpers=1,exact=0";
     inverse_by_parts "resident:inverse-window=16,inverse-parts=4,exact=0";
@@ -85,6 +86,7 @@ mod sanitized {
     conformance!(cuda_c64, Complex<f64>, SCOPE, gpu());
     conformance!(cuda_left_looking, f64, SCOPE, gpu(), Options::default().with_plan("left-looking"));
     conformance!(cuda_spread, f64, SCOPE, gpu(), Options::default().with_plan("spread"));
+    conformance!(cuda_blocked, f64, SCOPE, gpu(), Options::default().with_plan("blocked:width=16,panel=8"));
     conformance!(cuda_tree_search, f64, SCOPE, gpu(), Options::default().with_plan("tree-search"));
     conformance!(cuda_right_looking, f64, SCOPE, gpu(), Options::default().with_plan("right-looking"));
     conformance!(

@@ -56,6 +56,8 @@ const F64: Mutant = Mutant {
 };
 
 /// Panels streamed, and updated by matrix instructions.
+/// Three strips.
+const STRIPS: &str = "blocked:width=16,panel=8";
 const BY_INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,stages=2";
 /// A matrix that goes from memory to registers and back.
 const IN_REGISTERS: &str = "resident:panel=16,exact=1";
@@ -214,7 +216,22 @@ mutants! {
         file: "getrf_spread.cu", from: "        team_sync();  // all is told", to: "        // all is told", order: 20, plan: "spread:panel=8", shown: Check("race"),
     }
     rows_of_l_are_moved_while_others_still_read_them {
-        file: "getrf_spread.cu", from: "        team_sync();\n        store_panel(", to: "        store_panel(", plan: "spread:panel=8", shown: Check("race"),
+        file: "getrf_spread.cu", from: "            team_sync();\n            store_panel(", to: "            store_panel(", plan: "spread:panel=8", shown: Check("race"),
+    }
+    rows_of_u_are_written_where_others_still_read_rows_of_a {
+        file: "getrf_trailing.cu", from: "        crew_sync();  // rows of A that", to: "        // rows of A that", order: 40, plan: STRIPS, shown: Check("race"),
+    }
+    a_tile_is_solved_before_it_has_come {
+        file: "getrf_trailing.cu", from: "        wait_copies<0>();\n        crew_sync();\n        if (k + NB", to: "        crew_sync();\n        if (k + NB", order: 40, plan: STRIPS, shown: Check("copy under way"),
+    }
+    exchanges_of_a_strip_are_traced_before_all_are_known {
+        file: "getrf_trailing.cu", from: "atomicMin(&chip.origin[i], -1 - k);\n    }\n    crew_sync();", to: "atomicMin(&chip.origin[i], -1 - k);\n    }", order: 40, plan: STRIPS, shown: Check("uninitialised memory"),
+    }
+    exchanges_of_later_strips_are_counted_from_their_own_first_row {
+        file: "getrf_strip.cu", from: "exchanges[j] += base;", to: "exchanges[j] += 0;", order: 40, plan: STRIPS, shown: Results,
+    }
+    a_strip_forgets_an_earlier_zero_pivot {
+        file: "getrf_strip.cu", from: "before != 0 ? before : info != 0", to: "info != 0", order: 40, plan: STRIPS, shown: Results,
     }
     lines_of_the_triangle_are_overwritten_while_others_still_read {
         file: "triangle.cuh", from: "    const int lines = to - from;\n    __syncthreads();", to: "    const int lines = to - from;",
@@ -604,10 +621,10 @@ mutants! {
         plan: "multi-kernel-two-level:width=8,together=2", shown: Results,
     }
     exchanges_are_traced_from_the_first_on {
-        file: "getrf_spread.cu", from: "for (int j = NB - 1; j >= 0; --j) i =", to: "for (int j = 0; j < NB; ++j) i =", plan: "spread:panel=8", shown: Results,
+        file: "origin.cuh", from: "for (int j = NB - 1; j >= 0; --j) i =", to: "for (int j = 0; j < NB; ++j) i =", plan: "spread:panel=8", shown: Results,
     }
     exchanges_of_one_panel_alone_reach_rows_of_l {
-        file: "getrf_spread.cu", from: "exchanges, end, order, end, order, column", to: "exchanges, end, min(end + NB, order), end, order, column", plan: "spread:panel=8",
+        file: "getrf_spread.cu", from: "exchanges, end, order, end, order, tid", to: "exchanges, end, min(end + NB, order), end, order, tid", plan: "spread:panel=8",
         shown: Results,
     }
     a_zero_pivot_beyond_the_first_panel_is_not_told {

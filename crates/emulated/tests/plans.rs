@@ -14,7 +14,8 @@ use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 14] = [
+const NUMBERED: [&str; 15] = [
+    "blocked:width=16,panel=8",
     "spread:panel=5,rows=2",
     "resident:panel=4,helpers=2",
     "resident:panel=8,rows=7,exact=1",
@@ -132,6 +133,35 @@ fn the_planners_panels_of_four_give_the_bits_of_wider_ones() {
                 assert!(left == wider, "{trial:?}");
             }
         }
+    }
+}
+
+/// Three strips, the last of them narrow; tiles with rows and columns beyond the matrix; on both sides of the architectures' branches.
+#[test]
+fn strips_give_the_bits_of_panels() {
+    let Some(planner) = open(Emulated::new("sm_90")) else { return };
+    let small = "blocked:panel=4,rows=2,width=16,tile=32,tile-rows=2,tile-warps=2";
+    let trials = [
+        (ScalarKind::F32, "sm_70", 39, small, true),
+        (ScalarKind::F32, "sm_90", 70, "blocked:width=48,tile-ahead=2", false),
+        (ScalarKind::F64, "sm_90", 39, small, false),
+        (ScalarKind::F64, "sm_90", 64, "blocked:width=16,tile=64,tile-rows=1,tile-ahead=1", true),
+        (ScalarKind::F64, "sm_70", 41, small, false),
+        (ScalarKind::C32, "sm_90", 39, small, true),
+        (ScalarKind::C32, "sm_90", 68, "blocked:width=32", false),
+        (ScalarKind::C64, "sm_90", 39, small, false),
+        (ScalarKind::C64, "sm_70", 43, small, false),
+        (ScalarKind::F64, "sm_90", 41, "blocked:width=16,panel=8", false),
+        (ScalarKind::F32, "sm_90", 43, "blocked:width=16,panel=4,rows=1", true),
+        (ScalarKind::C64, "sm_90", 43, "blocked:width=16,panel=8,tile-warps=2", false),
+        (ScalarKind::F64, "sm_70", 70, "blocked:width=24,tile-warps=1", false),
+    ];
+    for (seed, (scalar, architecture, order, plan, rows_first)) in (1..).zip(trials) {
+        let trial = Trial { rows_first, ..Trial::new(scalar, order, plan, Step::All) };
+        let panels = Trial { plan: "left-looking", ..trial }.run(&planner, &planner).unwrap();
+        let watched = open(Emulated::new(architecture).seed(seed).checks(Checks::All).largest_grid(2)).unwrap();
+        let left = trial.run(&watched, &planner).unwrap_or_else(|error| panic!("{trial:?} on {architecture}: {error}"));
+        assert!(left == panels, "{trial:?} on {architecture}");
     }
 }
 

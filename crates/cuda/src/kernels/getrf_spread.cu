@@ -1,29 +1,26 @@
 // A = P L U of few matrices, each by many blocks: right-looking, a launch a panel. One block of a matrix brings the next panel up to date and factors it; the others bring the columns behind it
 // up to date meanwhile. Rows on the left of a panel move at the end, all at once.
 #include "factor.cuh"
+#include "origin.cuh"
 
 static_assert(RIGHT_LOOKING && !DELAYED, "columns are brought up to date from the left, panel by panel, and lie as the last panel left them");
 
-// Whence the row has come that stands at place i when the exchanges of columns `begin` .. `end`, whole panels but for the last, have been made.
-__device__ inline Position origin_of(Position i, const u32* pivots, int begin, int end) {
-#pragma unroll 1
-    for (int first = begin + (end - 1 - begin) / NB * NB; first >= begin; first -= NB) {
-        Position pivot[NB];  // all are asked for before the first is used
-        UNROLL for (int j = 0; j < NB; ++j) pivot[j] = first + j < end ? pivots[first + j] : first + j;
-        UNROLL for (int j = NB - 1; j >= 0; --j) i = i == first + j ? pivot[j] : i == pivot[j] ? first + j : i;
-    }
-    return i;
-}
-
-// A block column, from row `top` on, as the exchanges of columns `begin` .. `end` leave it.
-template <class M>
-__device__ inline void load_exchanged(Panel<ROWS>& panel, M from, const u32* pivots, int begin, int end, int top, int order, int column, int width, int tid) {
+// Of rows from `top` on, each by the thread that has it: whence it has come by the exchanges of columns `begin` .. `end`.
+__device__ inline void trace_rows(Panel<ROWS>& panel, Position* origin, const u32* pivots, int begin, int end, int top, int order, int tid) {
     UNROLL for (int r = 0; r < panel.rows(); ++r) {
         const int i = tid + r * THREADS;
         const bool there = i >= top && i < order;
-        const Position row = there ? origin_of(i, pivots, begin, end) : 0;
         panel.place(r, tid) = there ? i : -1;
-        UNROLL for (int c = 0; c < NB; ++c) panel.at(r, c, tid) = there && c < width ? *from.at(row, column + c) : zero<Scalar>();
+        if (there) origin[i] = origin_of(i, pivots, begin, end);
+    }
+}
+
+// A block column of these rows, each from where it has come.
+template <class M>
+__device__ inline void load_traced(Panel<ROWS>& panel, M from, const Position* origin, int column, int width, int tid) {
+    UNROLL for (int r = 0; r < panel.rows(); ++r) {
+        const int i = panel.place(r, tid), row = i < 0 ? 0 : origin[i];
+        UNROLL for (int c = 0; c < NB; ++c) panel.at(r, c, tid) = i >= 0 && c < width ? *from.at(row, column + c) : zero<Scalar>();
     }
 }
 
@@ -41,10 +38,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
         const int column = first + int(item % columns) * NB, width = min(NB, order - column);
         const Output out(lu, b);
         u32* const exchanges = pivots + b * order;
+        trace_rows(panel, shared.origin, exchanges, before, first, before, order, tid);
         if (before == 0) {
-            load_exchanged(panel, Input(a, b), exchanges, before, first, before, order, column, width, tid);
+            load_traced(panel, Input(a, b), shared.origin, column, width, tid);
         } else {
-            load_exchanged(panel, out, exchanges, before, first, before, order, column, width, tid);
+            load_traced(panel, out, shared.origin, column, width, tid);
         }
         bool bad = false;
         if (first > 0) {
@@ -76,22 +74,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
     }
 }
 
-// Rows of each block column of L to where the exchanges of all panels behind it take them. `rows`: row i of the factored matrix is row rows[i] of A (may be null).
+// Rows of L to where the exchanges of all columns behind those take them that were factored together, `width` at a time: whole block columns. `rows`: row i of the factored matrix is row rows[i] of A (may be null).
 extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
-    getrf_settle(Operand lu, const u32* pivots, u32* rows, u64 batch, int order) {
+    getrf_settle(Operand lu, const u32* pivots, u32* rows, u64 batch, int order, int width) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int tid = threadIdx.x;
     const Shared shared(memory, order, 0);
     Panel<ROWS> panel(shared.panel, shared.place, order, tid);
-    const u64 columns = (order + NB - 1) / NB;
-    for (u64 item = blockIdx.x; item < batch * columns; item += gridDim.x) {
-        const u64 b = item / columns;
-        const int column = int(item % columns) * NB, end = min(column + NB, order);
+    const u64 parts = (order + width - 1) / width;
+    for (u64 item = blockIdx.x; item < batch * parts; item += gridDim.x) {
+        const u64 b = item / parts;
+        const int begin = int(item % parts) * width, end = min(begin + width, order);
         const Output out(lu, b);
         const u32* const exchanges = pivots + b * order;
-        load_exchanged(panel, out, exchanges, end, order, end, order, column, end - column, tid);
-        team_sync();
-        store_panel(panel, out, end, column, end - column, tid);
+        trace_rows(panel, shared.origin, exchanges, end, order, end, order, tid);
+        for (int column = begin; column < end; column += NB) {
+            load_traced(panel, out, shared.origin, column, end - column, tid);
+            team_sync();
+            store_panel(panel, out, end, column, end - column, tid);
+        }
         for (int i = tid; rows != nullptr && end == order && i < order; i += THREADS) rows[b * order + i] = origin_of(i, exchanges, 0, order);
     }
 }

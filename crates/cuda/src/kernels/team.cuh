@@ -30,9 +30,10 @@ struct Shared {
     Scalar (*diagonal)[LINE];
     Position *origin, *place;
 
-    __device__ Shared(unsigned char* memory, int order, int team) {
+    // Of a matrix of which the first `columns` are factored.
+    __device__ Shared(unsigned char* memory, int order, int team, int columns) {
         const u64 padded = (order + THREADS - 1) / THREADS * THREADS;
-        const u64 streamed = STAGES * AHEAD * ROWS * THREADS, lines = KEEPS_DIAGONAL ? (order + NB - 1) / NB * NB : 0;
+        const u64 streamed = STAGES * AHEAD * ROWS * THREADS, lines = KEEPS_DIAGONAL ? (columns + NB - 1) / NB * NB : 0;
         const u64 elements = rounded((ROWS > 0 ? streamed : u64(order + 1) * NB) * sizeof(Scalar));
         const u64 diagonals = lines * LINE * sizeof(Scalar);
         const u64 positions = rounded((ROWS > 0 ? 1 : 2) * padded * sizeof(Position));
@@ -42,5 +43,6 @@ struct Shared {
         origin = reinterpret_cast<Position*>(part + elements + diagonals);
         place = origin + padded;
     }
+    __device__ Shared(unsigned char* memory, int order, int team) : Shared(memory, order, team, order) {}
     static __device__ u64 rounded(u64 bytes) { return (bytes + 15) / 16 * 16; }
 };

@@ -1,15 +1,15 @@
 //! Why a plan and no other, and what it takes: launches, threads, shared memory, occupancy.
 
 use batchla_core::{Chosen, Error, Explanation, Numbers, Occupancy, Operation, Options, Plan, Problem};
-use batchla_core::{Rejection, SourceKind, Step};
+use batchla_core::{Rejection, ScalarKind, SourceKind, Step};
 
 use super::resident::MOST_ORDER;
 use super::resident_receipts::RECEIPT;
 use super::{
-    Correction, CudaPlan, FAMILIES, Family, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request, ResidentPlan,
-    Resources, SPREAD, Search, WARP,
+    BLOCKED, Correction, CudaPlan, FAMILIES, Family, GetrfPlan, Interchange, LEFT_LOOKING, Looking, RESIDENT, Request,
+    ResidentPlan, Resources, SPREAD, Search, Strips, WARP,
 };
-use super::{spread, streamed_table};
+use super::{blocked, spread, streamed_table};
 use crate::limits::Limits;
 use crate::tuned::Tuned;
 use crate::workspace::Parts;
@@ -37,9 +37,10 @@ impl CudaPlan {
         let (scalar, order) = (self.scalar, self.order);
         let measured = matches!(chosen, Chosen::ByTuning(_)).then(|| tuned.numbers(problem)).flatten();
         let resident = self.resident.as_ref().and_then(|plan| plan.row(problem));
-        let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|getrf| match getrf.spread {
-            true => Some(spread::row(scalar, order)),
-            false => streamed_table::row(scalar, order),
+        let getrf = self.getrf.as_ref().filter(|getrf| getrf.rows > 0).and_then(|getrf| match &getrf.strips {
+            Some(strips) => Some(blocked::row(strips, scalar, order)),
+            None if getrf.spread => Some(spread::row(scalar, order)),
+            None => streamed_table::row(scalar, order),
         });
         let getri = self.getri.as_ref().map(|getri| getri.row(scalar, order));
         let getrs = self.getrs.as_ref().filter(|getrs| getrs.panel > 0).map(|getrs| getrs.row(scalar, order));
@@ -75,15 +76,16 @@ impl CudaPlan {
             let shared_bytes = plan.shared_bytes(scalar, order);
             let step = Step { shared_bytes, ..plain("getrf", plan.threads * plan.teams, plan.teams) };
             let step = step.filling(plan.threads * plan.teams, plan.blocks, limits);
-            match &plan.steps {
-                None if plan.spread => {
+            match (&plan.steps, &plan.strips) {
+                (_, Some(by)) => steps.extend(by_strips(plan, by, &step, scalar, order, limits)),
+                _ if plan.spread => {
                     // Of blocks that work on one matrix, the first launch has one, each later one fewer.
                     let panels = order.div_ceil(plan.panel).max(1);
                     steps.push(Step { name: "getrf_spread".into(), launches: panels, ..step.clone() });
                     steps.push(Step { name: "getrf_settle".into(), ..step });
                 }
-                None => steps.push(step),
-                Some(by) => {
+                (None, _) => steps.push(step),
+                (Some(by), _) => {
                     let begins = (0..order.max(1)).step_by(by.width);
                     let panels = begins.clone().count();
                     // Behind the last panel nothing is left to update.
@@ -131,6 +133,26 @@ impl CudaPlan {
     }
 }
 
+/// The launches of an LU strip by strip, of which `strip` is one.
+fn by_strips(
+    plan: &GetrfPlan,
+    by: &Strips,
+    strip: &Step,
+    scalar: ScalarKind,
+    order: usize,
+    limits: &Limits,
+) -> Vec<Step> {
+    let (count, settling) = (order.div_ceil(by.width).max(1), plan.settling(scalar, order));
+    let trailing = Step { name: "getrf_trailing".into(), launches: count - 1, threads: by.threads(), ..strip.clone() };
+    let trailing = Step { shared_bytes: by.shared_bytes(scalar, order), ..trailing };
+    let settle = Step { name: "getrf_settle".into(), launches: 1, ..strip.clone() };
+    let settle = Step { shared_bytes: settling.shared_bytes(scalar, order), ..settle };
+    let mut steps = vec![Step { name: "getrf_strip".into(), launches: count, ..strip.clone() }];
+    steps.extend((count > 1).then(|| trailing.filling(by.threads(), by.blocks, limits)));
+    steps.push(settle.filling(plan.threads, plan.blocks, limits));
+    steps
+}
+
 /// A step with the blocks of it that fit a multiprocessor.
 trait Filling {
     fn filling(self, compiled_threads: usize, blocks: usize, limits: &Limits) -> Self;
@@ -167,11 +189,15 @@ impl Family {
         let reason = match resident {
             _ if !self.is_planners() => self.compared(problem, limits),
             _ if self.spread && !spread::is_best(problem, limits) => spread::reason(problem, limits),
+            _ if self.strips && !spread::is_best(problem, limits) && !blocked::is_best(problem, limits) => {
+                blocked::reason(problem)
+            }
             _ if runs && matches!(chosen, Chosen::ByTuning(_)) => "slower here, as the tuner measured it".to_owned(),
             _ if self.name == CudaPlan::own(problem, limits).name => {
                 "the planner's own choice, but another was asked for by name".to_owned()
             }
             _ if spread::is_best(problem, limits) => spread::advantage(),
+            _ if runs && blocked::is_best(problem, limits) => blocked::advantage(problem.scalar()),
             _ if !self.resident => {
                 measured(format!("slower up to order {last}, where matrices, or windows of them, are on chip"))
             }
@@ -196,7 +222,7 @@ impl Family {
 
     /// Whether the planner chooses it by itself.
     fn is_planners(&self) -> bool {
-        [&LEFT_LOOKING, &RESIDENT, &SPREAD].iter().any(|own| own.name == self.name)
+        [&LEFT_LOOKING, &RESIDENT, &SPREAD, &BLOCKED].iter().any(|own| own.name == self.name)
     }
 
     /// How a family that is there to be compared with differs.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use batchla_core::ScalarKind;
 
+use super::blocked::{self, Strips};
 use super::chip::{election_bytes, has_fast_doubles, line_bytes, tensor_step};
 use super::streamed_table::{Tuned, table, tuned};
 use super::{Family, Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes, spread};
@@ -69,6 +70,8 @@ pub struct GetrfPlan {
     pub steps: Option<Steps>,
     /// Whether each matrix is shared out to many blocks, a launch a panel: for few matrices.
     pub spread: bool,
+    /// Where LU goes strip by strip: of each the factors, and then what the columns behind it take.
+    pub strips: Option<Strips>,
 }
 
 /// A right-looking LU by many launches, as MAGMA's slides on batched LU have it.
@@ -96,17 +99,24 @@ impl GetrfPlan {
         limits: &Limits,
     ) -> Result<Self, String> {
         if family.spread {
-            let plan = Self::tile(family, request, spread::numbers(scalar, order), scalar, order, limits)?;
+            let plan = Self::tile(family, request, (spread::numbers(scalar, order), None), scalar, order, limits)?;
             return Ok(Self { spread: true, ..plan });
+        }
+        if family.strips {
+            let strips = Strips::choose(request, scalar, order, limits)?;
+            let own = blocked::numbers(scalar, order);
+            return Self::tile(family, request, (own, Some(strips)), scalar, order, limits);
         }
         let row = table(scalar).iter().find(|row| order <= row.order && !family.shared_panel);
         let own = row.copied().unwrap_or(tuned(order, 8, 0, [8, 0], 128));
-        let Some(stepwise) = family.steps else { return Self::tile(family, request, own, scalar, order, limits) };
+        let Some(stepwise) = family.steps else {
+            return Self::tile(family, request, (own, None), scalar, order, limits);
+        };
 
         let registers = own.registers.max(128);
         let (panel, ahead) = (own.panel.min(8), own.ahead.min(8));
         let columns = Tuned { panel, ahead, stages: 0, registers, tensor: false, ..own };
-        let update = Self::tile(family, request, columns, scalar, order, limits)?;
+        let update = Self::tile(family, request, (columns, None), scalar, order, limits)?;
         let inner = if stepwise.blocked_panel { update.clone() } else { Self { panel: 1, ahead: 1, ..update.clone() } };
         let (width, together) =
             (request.number_or("width", 1..=64, 32)?, request.number_or("together", 1..=64, stepwise.together)?);
@@ -122,7 +132,7 @@ impl GetrfPlan {
     fn tile(
         family: &Family,
         request: &Request<'_>,
-        own: Tuned,
+        (own, strips): (Tuned, Option<Strips>),
         scalar: ScalarKind,
         order: usize,
         limits: &Limits,
@@ -160,6 +170,7 @@ impl GetrfPlan {
             dynamic_shared_bytes,
             steps: None,
             spread: false,
+            strips,
         };
         while rows == 0 && plan.panel > 1 && plan.shared_bytes(scalar, order) > limit {
             // In shared memory, as wide as it fits.
@@ -246,7 +257,7 @@ impl GetrfPlan {
         let step = tensor_step(scalar)
             .filter(|step| delays && stages > 0 && self.threads > WARP && self.panel.is_multiple_of(*step));
         let free = step.is_some() && ahead.is_none_or(|ahead| Some(ahead) == step);
-        self.tensor = request.number_or("tensor", 0..=1, usize::from(wanted && free))? == 1;
+        self.tensor = self.strips.is_none() && request.number_or("tensor", 0..=1, usize::from(wanted && free))? == 1;
         self.ahead = match step {
             _ if !self.tensor => ahead.unwrap_or(self.ahead).min(self.panel),
             Some(step) => {
@@ -296,9 +307,23 @@ impl GetrfPlan {
             0 => ((order + 1) * self.panel, 2 * places),
             rows => (self.stages * self.ahead * rows * self.threads, places),
         };
-        let lines = if self.keeps_diagonal() { order.next_multiple_of(self.panel) } else { 0 };
+        let factored = self.strips.as_ref().map_or(order, |strips| strips.width.min(order));
+        let lines = if self.keeps_diagonal() { factored.next_multiple_of(self.panel) } else { 0 };
         let elements = (elements * scalar_bytes(scalar)).next_multiple_of(16);
         self.teams * (elements + lines * line_bytes(scalar, self.panel) + positions.next_multiple_of(16))
+    }
+
+    /// How rows of `L` go to their places at the end.
+    pub(crate) fn settling(&self, scalar: ScalarKind, order: usize) -> Self {
+        let own = Self {
+            looking: Looking::Right,
+            interchange: Interchange::Grouped,
+            stages: 0,
+            ahead: self.panel,
+            strips: None,
+            ..self.clone()
+        };
+        Self { dynamic_shared_bytes: own.dynamic_bytes(scalar, order), ..own }
     }
 
     /// All shared memory of a block.
@@ -324,6 +349,9 @@ impl fmt::Display for GetrfPlan {
         write!(f, " {:?}/{:?}/{:?}", self.looking, self.interchange, self.search)?;
         if self.spread {
             return f.write_str(" by a launch a panel");
+        }
+        if let Some(strips) = &self.strips {
+            return write!(f, " by {strips}");
         }
         let Some(Steps { width, together, streamed, update }) = &self.steps else { return Ok(()) };
         let how = if *streamed { "a launch a matrix" } else { "one launch" };

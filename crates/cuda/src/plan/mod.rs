@@ -1,5 +1,6 @@
 //! How a problem will run on a GPU: which kernels, with which numbers. Plain data; no GPU is needed to make one.
 
+mod blocked;
 mod chip;
 mod explanation;
 mod getrf;
@@ -18,6 +19,8 @@ use std::fmt;
 
 use batchla_core::{Chosen, Error, Operation, Options, Plan, Problem, Rejection, ScalarKind, SourceKind};
 
+pub use self::blocked::Strips;
+pub(crate) use self::blocked::TRIANGLE;
 pub use self::getrf::{GetrfPlan, Interchange, Looking, Search, Steps};
 pub use self::getri::{Correction, GetriPlan, Resources};
 pub use self::getrs::GetrsPlan;
@@ -32,7 +35,7 @@ use crate::tuned::Tuned;
 ///
 /// Plans are chosen by the type, the order, the layouts and the GPU; by the batch's size only in that few large matrices are each shared out to many blocks: `spread`. A plan is forced by name,
 /// with numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, all or some columns at a time, and is `left-looking`
-/// beyond. Forced or not, every plan computes each
+/// beyond; `blocked` factors large matrices strip by strip. Forced or not, every plan computes each
 /// element by the same sequence of roundings, so all have one `arithmetic` a scalar type and give the same bits.
 ///
 /// ```
@@ -42,7 +45,7 @@ use crate::tuned::Tuned;
 /// let problem = Problem::factorize::<f64>(SourceKind::Matrix, a, a)?;
 /// let h200 = Limits::preset("sm_90").expect("a preset");
 /// let plan = CudaPlan::choose(&problem, &Options::default(), &h200)?;
-/// assert_eq!((plan.name(), plan.arithmetic()), ("left-looking", "cuda-fused-f64"));
+/// assert_eq!((plan.name(), plan.arithmetic()), ("blocked", "cuda-fused-f64"));
 /// # Ok::<(), batchla_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,12 +76,13 @@ pub(crate) struct Family {
     resources: Option<Resources>,
     steps: Option<Stepwise>,
     spread: bool,
+    strips: bool,
 }
 
 impl Family {
     /// Whether LU is one launch.
     fn in_one_launch(&self) -> bool {
-        self.steps.is_none() && !self.spread
+        self.steps.is_none() && !self.spread && !self.strips
     }
 }
 
@@ -101,6 +105,7 @@ const LEFT_LOOKING: Family = Family {
     resources: None,
     steps: None,
     spread: false,
+    strips: false,
 };
 
 const fn multi_kernel(name: &'static str, interchange: Interchange, steps: Stepwise) -> Family {
@@ -111,13 +116,17 @@ const fn multi_kernel(name: &'static str, interchange: Interchange, steps: Stepw
 const SPREAD: Family =
     Family { name: "spread", looking: Looking::Right, interchange: Interchange::Grouped, spread: true, ..LEFT_LOOKING };
 
+/// Of large ones, strip by strip.
+const BLOCKED: Family = Family { name: "blocked", strips: true, ..LEFT_LOOKING };
+
 const RESIDENT: Family = Family { name: "resident", resident: true, ..LEFT_LOOKING };
 
-/// The first three are the planner's; the others are there to be compared with them and are never chosen by themselves.
-const FAMILIES: [Family; 16] = [
+/// The first four are the planner's; the others are there to be compared with them and are never chosen by themselves.
+const FAMILIES: [Family; 17] = [
     LEFT_LOOKING,
     RESIDENT,
     SPREAD,
+    BLOCKED,
     Family { name: "shared-panel", shared_panel: true, ..LEFT_LOOKING },
     Family { name: "tree-search", shared_panel: true, search: Search::Tree, ..LEFT_LOOKING },
     Family { name: "interchange-serial", interchange: Interchange::Serial, ..LEFT_LOOKING },
@@ -150,8 +159,8 @@ const FAMILIES: [Family; 16] = [
 ];
 
 impl CudaPlan {
-    /// The names by which families of plans are forced; the planner chooses between the first three.
-    pub const NAMES: [&'static str; 16] = {
+    /// The names by which families of plans are forced; the planner chooses between the first four.
+    pub const NAMES: [&'static str; 17] = {
         let mut names = [""; FAMILIES.len()];
         let mut i = 0;
         while i < names.len() {
@@ -200,6 +209,8 @@ impl CudaPlan {
     fn own(problem: &Problem, limits: &Limits) -> &'static Family {
         if spread::is_best(problem, limits) {
             &SPREAD
+        } else if blocked::is_best(problem, limits) {
+            &BLOCKED
         } else if ResidentPlan::is_best(problem, limits) {
             &RESIDENT
         } else {

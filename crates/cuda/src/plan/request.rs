@@ -10,12 +10,17 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-pub(super) const KEYS: [&str; 26] = [
+pub(super) const KEYS: [&str; 31] = [
     "panel",
     "ahead",
     "stages",
     "width",
     "together",
+    "tile",
+    "tile-rows",
+    "tile-ahead",
+    "tile-warps",
+    "tile-blocks",
     "rows",
     "window",
     "helpers",

@@ -2,7 +2,7 @@
 
 use batchla_core::{Operation, Options, Plan, Problem};
 
-use super::{CudaPlan, LEFT_LOOKING, RESIDENT};
+use super::{BLOCKED, CudaPlan, LEFT_LOOKING, RESIDENT};
 use crate::limits::Limits;
 
 /// A number of a plan, and the values worth trying, ascending.
@@ -71,12 +71,27 @@ const STREAMED_INVERSE: &[Axis] = &[
     fine("inverse-blocks", &[1, 2, 3, 4, 6, 8]),
 ];
 
+const STRIPS: &[Axis] = &[
+    coarse("width", &[32, 48, 64, 96, 128]),
+    coarse("panel", &[4, 8, 16]),
+    fine("rows", &[1, 2, 4]),
+    fine("registers", &[64, 80, 96, 128, 168]),
+    fine("tile", &[32, 64]),
+    fine("tile-rows", &[1, 2]),
+    fine("tile-ahead", &[2, 4]),
+    fine("tile-blocks", &[2, 3, 4]),
+];
+
 impl Space {
-    /// The families that the planner chooses between, for an operation.
-    pub fn of(operation: Operation) -> [Self; 2] {
+    /// The families that the planner chooses between for many matrices, for an operation.
+    pub fn of(operation: Operation) -> [Self; 3] {
         let (on_chip, streamed) =
             if operation == Operation::Invert { (ON_CHIP_INVERSE, STREAMED_INVERSE) } else { (ON_CHIP, STREAMED) };
-        [Self { family: RESIDENT.name, axes: on_chip }, Self { family: LEFT_LOOKING.name, axes: streamed }]
+        [
+            Self { family: RESIDENT.name, axes: on_chip },
+            Self { family: LEFT_LOOKING.name, axes: streamed },
+            Self { family: BLOCKED.name, axes: STRIPS },
+        ]
     }
 
     /// The plans to begin with: the family as the table has it, and all combinations of its coarse numbers.

@@ -2,7 +2,10 @@
 
 use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
 
-use super::{Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Search, WARP};
+use super::{
+    Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Search, Strips,
+    TRIANGLE, WARP,
+};
 use crate::kernel::source::{KernelSource, Specification};
 use crate::kernels;
 
@@ -20,7 +23,17 @@ impl CudaPlan {
             all.push(resident_specification(resident, self.scalar(), self.order(), unit, odd));
         }
         if let Some(getrf) = &self.getrf {
+            if let Some(strips) = &getrf.strips {
+                // What a strip's kernel reads is the source first, and then the result.
+                let (scalar, unit) = (self.scalar(), (unit.0 && unit.1, unit.0 && unit.1));
+                let own = getrf_specification(kernels::GETRF_STRIP, "getrf_strip", getrf, scalar, unit);
+                all.push(own.define("BATCHLA_WINDOW", strips.width));
+                all.push(trailing_specification(strips, scalar, unit));
+                let settling = getrf.settling(scalar, self.order());
+                all.push(getrf_specification(kernels::GETRF_SPREAD, "getrf_settle", &settling, scalar, unit));
+            }
             match &getrf.steps {
+                None if getrf.strips.is_some() => {}
                 None if getrf.spread => all.extend(
                     ["getrf_spread", "getrf_settle"]
                         .map(|entry| getrf_specification(kernels::GETRF_SPREAD, entry, getrf, self.scalar(), unit)),
@@ -148,6 +161,27 @@ fn getrf_specification(
         .define("BATCHLA_INTERCHANGE", interchange)
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
+}
+
+fn trailing_specification(plan: &Strips, scalar: ScalarKind, (_, unit_rows): (bool, bool)) -> Specification {
+    specification(kernels::GETRF_TRAILING, "getrf_trailing", scalar)
+        .define("BATCHLA_NB", TRIANGLE)
+        .define("BATCHLA_THREADS", WARP)
+        .define("BATCHLA_ROWS", plan.width.div_ceil(WARP))
+        .define("BATCHLA_DOWN", plan.rows)
+        .define("BATCHLA_AHEAD", plan.ahead)
+        .define("BATCHLA_WINDOW", plan.width)
+        .define("BATCHLA_COLUMNS", plan.tile)
+        .define("BATCHLA_INVERTS", 0)
+        .define("BATCHLA_HELPERS", plan.warps - 1)
+        .define("BATCHLA_TEAMS", 1)
+        .define("BATCHLA_BLOCKS", plan.blocks)
+        .define("BATCHLA_TENSOR", u8::from(plan.tensor))
+        .define("BATCHLA_ODD", 0)
+        .define("BATCHLA_ORDER", 0)
+        .define("BATCHLA_EXACT", 0)
+        .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_rows))
+        .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_rows))
 }
 
 fn getri_specifications(plan: &GetriPlan, scalar: ScalarKind, unit_out: bool) -> [Specification; 2] {

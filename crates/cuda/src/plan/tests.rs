@@ -68,6 +68,12 @@ fn every_family_serves_every_order_type_and_architecture() {
                     assert!(getrf.rows == 0 || getrf.rows * getrf.threads >= order, "{plan}");
                     assert!(getrf.threads * getrf.teams <= limits.threads_per_block as usize, "{plan}");
                     assert!(getrf.dynamic_shared_bytes <= limits.shared_bytes_per_block as usize, "{plan}");
+                    if let Some(strips) = &getrf.strips {
+                        let bytes = strips.shared_bytes(scalar, order);
+                        assert!(bytes <= limits.shared_bytes_per_block as usize, "{plan}: {bytes}");
+                        assert!(strips.threads() <= limits.threads_per_block as usize, "{plan}");
+                        assert!(name == "blocked" && strips.width.is_multiple_of(getrf.panel), "{plan}");
+                    }
                     let all = getri.shared_bytes(scalar, order, order);
                     assert!(all <= limits.shared_bytes_per_block as usize, "{plan}: {all}");
                     assert!(getri.separate || getri.rows * getri.threads >= order, "{plan}");
@@ -94,7 +100,7 @@ fn the_planner_never_chooses_a_plan_made_for_comparison() {
         let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, order, batch);
         let own = match order {
             3000 if batch == 1 => "spread",
-            3000 => "left-looking",
+            3000 => "blocked",
             _ => "resident",
         };
         assert_eq!(choose(&problem, None, "sm_90").unwrap().name(), own, "{batch} of order {order}");
@@ -110,13 +116,14 @@ fn few_large_matrices_are_each_shared_out_to_many_blocks() {
             choose(&problem(scalar, operation, source, order, batch), None, architecture).unwrap()
         };
         let (few, many) = (of(SourceKind::Matrix, 400, 22, "sm_90"), of(SourceKind::Matrix, 400, 23, "sm_90"));
-        assert_eq!((few.name(), many.name()), ("spread", "left-looking"), "{scalar} {operation:?}");
+        let larger = if scalar == ScalarKind::F32 { "left-looking" } else { "blocked" };
+        assert_eq!((few.name(), many.name()), ("spread", larger), "{scalar} {operation:?}");
         let parts = |plan: &CudaPlan| plan.getri.as_ref().map(|getri| getri.parts);
         let inverts = operation == Operation::Invert;
         assert_eq!((parts(&few), parts(&many)), (inverts.then_some(7), inverts.then_some(0)), "{scalar}");
         assert_eq!(few.arithmetic(), many.arithmetic(), "{scalar} {operation:?}");
         // A smaller GPU is busy with fewer; small matrices are faster by one block; factors are there already.
-        assert_eq!(of(SourceKind::Matrix, 400, 22, "sm_80").name(), "left-looking");
+        assert_eq!(of(SourceKind::Matrix, 400, 22, "sm_80").name(), larger);
         assert_eq!(of(SourceKind::Matrix, 150, 1, "sm_90").name(), "resident");
         if operation != Operation::Factorize {
             assert_eq!(of(SourceKind::Factors, 400, 1, "sm_90").name(), "left-looking");
@@ -266,6 +273,27 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 }
 
 #[test]
+fn large_matrices_are_factored_strip_by_strip() {
+    for (scalar, first) in SCALARS.into_iter().zip([449, 257, 305, 217]) {
+        for operation in [Operation::Factorize, Operation::Invert, Operation::Solve, Operation::Determinant] {
+            let of =
+                |order| choose(&problem(scalar, operation, SourceKind::Matrix, order, 1000), None, "sm_90").unwrap();
+            let (below, from) = (of(first - 1), of(first));
+            assert_eq!((below.name() == "blocked", from.name()), (false, "blocked"), "{scalar} {operation:?}");
+            assert_eq!(below.arithmetic(), from.arithmetic(), "{scalar}");
+        }
+    }
+    // Where a block has little shared memory, strips are narrower.
+    let mut small = Limits::preset("sm_90").unwrap();
+    small.shared_bytes_per_block = 48 << 10;
+    let problem = problem(ScalarKind::F32, Operation::Factorize, SourceKind::Matrix, 1000, 1000);
+    let strips = CudaPlan::choose(&problem, &Options::default(), &small).unwrap().getrf.unwrap().strips.unwrap();
+    assert!(strips.width < 128 && strips.shared_bytes(ScalarKind::F32, 1000) <= 48 << 10, "{strips}");
+    let asked = CudaPlan::choose(&problem, &Options::default().with_plan("blocked:width=128"), &small);
+    assert!(asked.unwrap_err().to_string().contains("shared memory"));
+}
+
+#[test]
 fn streamed_panels_take_matrix_instructions_where_doubles_are_fast_by_them() {
     let of = |scalar, order, architecture, plan| {
         choose(&problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 100), plan, architecture)
@@ -277,8 +305,10 @@ fn streamed_panels_take_matrix_instructions_where_doubles_are_fast_by_them() {
         (ScalarKind::F64, "sm_70", false),
         (ScalarKind::F32, "sm_90", false),
     ] {
-        let getrf = of(scalar, 500, architecture, None).unwrap().getrf.unwrap();
+        let getrf = of(scalar, 500, architecture, Some("left-looking")).unwrap().getrf.unwrap();
         assert_eq!(getrf.tensor, taken, "{scalar} on {architecture}: {getrf}");
+        let strips = of(scalar, 500, architecture, None).unwrap().getrf.unwrap().strips.unwrap();
+        assert_eq!(strips.tensor, taken, "{scalar} on {architecture}: {strips}");
     }
     // Numbers that do not go with them do without.
     for plan in ["left-looking:stages=0", "left-looking:ahead=4", "left-looking:panel=12"] {

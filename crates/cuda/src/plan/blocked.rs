@@ -1,0 +1,166 @@
+//! Large matrices: strips of columns factored one after the other, by a block a matrix, and between them the trailing matrices, by many.
+
+use std::fmt;
+
+use batchla_core::{Numbers, Problem, Receipt, ScalarKind, SourceKind};
+
+use super::chip::{column_stride, has_fast_doubles, tensor_step};
+use super::streamed_table::{Tuned, tuned};
+use super::{Request, WARP, scalar_bytes, spread};
+use crate::limits::Limits;
+
+/// Strips of columns, and the products with them that the columns behind take.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Strips {
+    /// Columns of a strip.
+    pub width: usize,
+    /// Columns of a tile: a block's share of the trailing matrix.
+    pub tile: usize,
+    /// Sixteens of rows that a warp has in registers at a time, where products go by matrix instructions.
+    pub rows: usize,
+    /// Steps, or columns, of `L` that are on their way.
+    pub ahead: usize,
+    /// Warps of a block.
+    pub warps: usize,
+    /// Whether products go by matrix instructions. The bits are the same.
+    pub tensor: bool,
+    /// Blocks a multiprocessor that the compiler leaves room for.
+    pub blocks: usize,
+}
+
+/// Columns of the triangles that rows of `U` in a tile are solved with.
+pub(crate) const TRIANGLE: usize = 8;
+
+impl Strips {
+    pub(super) fn choose(
+        request: &Request<'_>,
+        scalar: ScalarKind,
+        order: usize,
+        limits: &Limits,
+    ) -> Result<Self, String> {
+        let step = tensor_step(scalar);
+        let can = step.is_some() && has_fast_doubles(limits);
+        let tensor = request.number_or("tensor", 0..=1, usize::from(can))? == 1;
+        if tensor && step.is_none() {
+            return Err(format!("matrix instructions need doubles; not {scalar}"));
+        }
+        let (width, tile, rows, ahead) = match scalar {
+            ScalarKind::F32 => (128, 64, 1, 4),
+            ScalarKind::F64 if tensor => (64, 32, 2, 2),
+            ScalarKind::C64 if tensor => (64, 32, 1, 2),
+            _ => (64, 32, 1, 4),
+        };
+        let mut strips = Self {
+            width: request.number_or("width", 8..=128, width)?,
+            tile: request.number_or("tile", 4..=128, tile)?,
+            rows: request.number_or("tile-rows", 1..=2, rows)?,
+            ahead: request.number_or("tile-ahead", 1..=8, ahead)?,
+            warps: request.number_or("tile-warps", 1..=16, 4)?,
+            tensor,
+            blocks: request.number_or("tile-blocks", 1..=32, 3)?,
+        };
+        let limit = limits.shared_bytes_per_block as usize;
+        let asked = request.number("width", 0..=usize::MAX)?.is_some();
+        while !asked && strips.width > 16 && strips.shared_bytes(scalar, order) > limit {
+            strips.width /= 2;
+        }
+        let Self { width, tile, ahead, warps, .. } = strips;
+        // Columns that a warp has.
+        let broad = if tensor { 8 * step.unwrap_or(1) / strips.rows } else { 32 };
+        let turn = ahead * step.filter(|_| tensor).unwrap_or(1);
+        if !width.is_multiple_of(TRIANGLE) || !width.is_multiple_of(turn) {
+            return Err(format!("strips of {width} columns are no whole {TRIANGLE} and {turn}"));
+        }
+        let fits = tile.is_multiple_of(broad) && warps.is_multiple_of(tile / broad) && tile.is_multiple_of(warps);
+        if !fits || tile > warps * WARP {
+            return Err(format!("{warps} warps do not share tiles of {tile} columns, of which each has {broad}"));
+        }
+        let bytes = strips.shared_bytes(scalar, order);
+        if bytes > limit {
+            return Err(format!(
+                "a tile of {tile} columns of order {order} takes {bytes} bytes of shared memory a block, {} has {limit}",
+                limits.name
+            ));
+        }
+        Ok(strips)
+    }
+
+    /// Threads of a block.
+    pub(crate) fn threads(&self) -> usize {
+        self.warps * WARP
+    }
+
+    /// Shared memory of a block: `Trailing` of `getrf_trailing.cu`.
+    pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
+        let stride = column_stride(scalar, self.width, true);
+        let lines = if self.tensor { 0 } else { self.width * self.tile };
+        let elements = self.tile * stride + (2 * TRIANGLE * stride).max(lines);
+        elements * scalar_bytes(scalar) + (self.width + order) * 4
+    }
+}
+
+impl fmt::Display for Strips {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { width, tile, rows, ahead, warps, tensor, blocks } = self;
+        write!(f, "strips of {width}, tiles of {tile}: rows={rows} ahead={ahead} warps={warps}")?;
+        write!(f, " tensor={} blocks={blocks}", u8::from(*tensor))
+    }
+}
+
+/// From which order on that is faster.
+const fn first(scalar: ScalarKind) -> usize {
+    match scalar {
+        ScalarKind::F32 => 449,
+        ScalarKind::F64 => 257,
+        ScalarKind::C32 => 305,
+        ScalarKind::C64 => 217,
+    }
+}
+
+/// Whether the planner takes it.
+pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
+    problem.source() != SourceKind::Factors
+        && problem.order() >= first(problem.scalar())
+        && !spread::is_best(problem, limits)
+}
+
+/// Why not, where it does not.
+pub(super) fn reason(problem: &Problem) -> String {
+    if problem.source() == SourceKind::Factors {
+        return "what starts from factors has its LU already".to_owned();
+    }
+    format!("slower up to order {} ({RECEIPT})", first(problem.scalar()) - 1)
+}
+
+/// Why another plan was not chosen where this is.
+pub(super) fn advantage(scalar: ScalarKind) -> String {
+    format!("slower from order {} on ({RECEIPT})", first(scalar))
+}
+
+/// Numbers of the kernel that factors strips.
+pub(super) fn numbers(scalar: ScalarKind, order: usize) -> Tuned {
+    let rows = order.div_ceil(256).clamp(1, 4);
+    let (panel, ahead, registers) = match (scalar, rows) {
+        (ScalarKind::F32, 1 | 2) => (16, 4, 80),
+        (ScalarKind::F32, _) => (8, 4, 128),
+        (ScalarKind::F64, 1 | 2) => (8, 8, 80),
+        (ScalarKind::C32, 1 | 2) => (8, 4, 80),
+        (ScalarKind::C64, 1 | 2) => (8, 4, 128),
+        _ => (4, 4, 128),
+    };
+    // Beyond, panels in registers would take more threads than a block has.
+    if order > 2048 { tuned(order, 8, 0, [8, 0], 128) } else { tuned(order, panel, rows, [ahead, 3], registers) }
+}
+
+/// The row that these are.
+pub(super) fn row(plan: &Strips, scalar: ScalarKind, order: usize) -> Numbers {
+    let Tuned { panel, rows, registers, .. } = numbers(scalar, order);
+    let row = format!("getrf, {scalar}, large: panel={panel} rows={rows} registers={registers} width={}", plan.width);
+    Numbers { row, receipt: RECEIPT.clone() }
+}
+
+static RECEIPT: Receipt = Receipt::new(
+    "NVIDIA H100",
+    "2026-11-26",
+    "batchla bench plans left-looking resident blocked: benches/record/nvidia-h100/2026-11-26/choices-blocked.csv",
+);
