@@ -249,9 +249,10 @@ impl CudaPrepared {
                 ("getrf_strip", getrf.dynamic_shared_bytes),
                 ("laswp", order * 4),
             ]);
-            most.extend(
-                getrf.strips.as_ref().map(|strips| ("getrf_trailing", strips.shared_bytes(plan.scalar(), order))),
-            );
+            if let Some(strips) = &getrf.strips {
+                most.push(("getrf_trailing", strips.shared_bytes(plan.scalar(), order)));
+                most.extend(strips.finish.as_ref().map(|(_, plan)| ("getrf_finish", plan.dynamic_shared_bytes)));
+            }
             most.extend(getrf.steps.as_ref().map(|steps| ("getrf_update", steps.update.dynamic_shared_bytes)));
         }
         most.extend(plan.getrs.as_ref().map(|getrs| ("getrs", getrs.shared_bytes)));

@@ -32,18 +32,18 @@ impl Run<'_> {
             // SAFETY: the signature of `getrf_spread`; operands were held against the prepared layouts, the rest is workspace of that size.
             unsafe { launch.launch(self.operation()) }?;
         }
-        self.getrf_settle(plan, to, count, plan.panel)
+        self.getrf_settle(plan, to, count, (order, plan.panel))
     }
 
-    /// Rows of `L`, of which `width` columns were factored together, to their places, and the permutation.
+    /// Rows of `L` to their places in its first `columns`, of which `width` were factored together, and the permutation.
     pub(crate) fn getrf_settle(
         &self,
         plan: &GetrfPlan,
         to: &DeviceFactors,
         count: usize,
-        width: usize,
+        (columns, width): (usize, usize),
     ) -> Result<(), Error> {
-        let blocks = count.saturating_mul((self.order() as usize).div_ceil(width).max(1));
+        let blocks = count.saturating_mul(columns.div_ceil(width).max(1));
         let launch = self
             .launch("getrf_settle", blocks, plan.threads, plan.dynamic_shared_bytes)?
             .argument(to.lu)
@@ -51,6 +51,7 @@ impl Run<'_> {
             .argument(to.rows)
             .argument(count as u64)
             .argument(self.order())
+            .argument(columns as i32)
             .argument(width as i32);
         // SAFETY: the signature of `getrf_settle`; as above.
         unsafe { launch.launch(self.operation()) }

@@ -7,7 +7,8 @@ use crate::plan::{GetrfPlan, Strips, scalar_bytes};
 use crate::run::{DeviceFactors, Run};
 
 impl Run<'_> {
-    /// A strip is factored by one block a matrix, and then many bring what is behind it up to date: the trailing matrix, whose own first strip is next.
+    /// A strip is factored by one block a matrix, and then many bring columns behind it up to date: the next strip, or, where as many as go together are factored, all, until what is left is small
+    /// enough to be finished on chip.
     pub(crate) fn getrf_by_strips(
         &self,
         plan: &GetrfPlan,
@@ -17,29 +18,61 @@ impl Run<'_> {
         count: usize,
     ) -> Result<(), Error> {
         let (order, scalar) = (self.order() as usize, self.prepared().cuda_plan().scalar());
-        // An order of 0 still has outcomes to write.
-        for base in (0..order.max(1)).step_by(strips.width) {
+        let columns = strips.columns(order);
+        let from = |base: usize| {
             let lu = to.lu.trailing(base, scalar_bytes(scalar));
-            let source = if base == 0 { a } else { lu };
-            let behind = order.saturating_sub(base + strips.width);
-            let factor = ("getrf_strip", count, plan.threads, plan.dynamic_shared_bytes);
-            let tiles = count.saturating_mul(behind.div_ceil(strips.tile));
-            let update = ("getrf_trailing", tiles, strips.threads(), strips.shared_bytes(scalar, order - base));
-            for (entry, blocks, threads, bytes) in [Some(factor), (behind > 0).then_some(update)].into_iter().flatten()
-            {
-                let launch = self
-                    .launch(entry, blocks, threads, bytes)?
-                    .argument(source)
-                    .argument(lu)
-                    .argument(to.pivots)
-                    .argument(to.status)
-                    .argument(count as u64)
-                    .argument(self.order())
-                    .argument(base as i32);
-                // SAFETY: the signature of `getrf_strip` and `getrf_trailing`; operands were held against the prepared layouts, the rest is workspace of that size.
-                unsafe { launch.launch(self.operation()) }?;
+            (if base == 0 { a } else { lu }, lu)
+        };
+        // An order of 0 still has outcomes to write.
+        for base in (0..columns.max(1)).step_by(strips.width) {
+            let group = base / strips.depth() * strips.depth();
+            let (source, lu) = from(base);
+            let launch = self
+                .launch("getrf_strip", count, plan.threads, plan.dynamic_shared_bytes)?
+                .argument(source)
+                .argument(lu)
+                .argument(to.pivots)
+                .argument(to.status)
+                .argument(count as u64)
+                .argument(self.order())
+                .argument(base as i32)
+                .argument((base - group) as i32);
+            // SAFETY: the signature of `getrf_strip`; operands were held against the prepared layouts, the rest is workspace of that size.
+            unsafe { launch.launch(self.operation()) }?;
+
+            let next = base + strips.width;
+            let end = if next == group + strips.depth() || next >= columns { order } else { order.min(next + strips.width) };
+            if next >= order {
+                break;
             }
+            let ((source, lu), tiles) = (from(group), (end - next).div_ceil(strips.tile));
+            let bytes = strips.shared_bytes(scalar, order - group);
+            let launch = self
+                .launch("getrf_trailing", count.saturating_mul(tiles), strips.threads(), bytes)?
+                .argument(source)
+                .argument(lu)
+                .argument(to.pivots)
+                .argument(to.status)
+                .argument(count as u64)
+                .argument(self.order())
+                .argument(group as i32)
+                .argument((next - group) as i32)
+                .argument(end as i32);
+            // SAFETY: the signature of `getrf_trailing`; as above.
+            unsafe { launch.launch(self.operation()) }?;
         }
-        self.getrf_settle(&plan.settling(scalar, order), to, count, strips.width)
+        if let Some((_, plan)) = &strips.finish {
+            let launch = self
+                .launch("getrf_finish", count, plan.crew(), plan.dynamic_shared_bytes)?
+                .argument(to.lu.trailing(columns, scalar_bytes(scalar)))
+                .argument(to.pivots)
+                .argument(to.status)
+                .argument(count as u64)
+                .argument(self.order())
+                .argument(columns as i32);
+            // SAFETY: the signature of `getrf_finish`; as above.
+            unsafe { launch.launch(self.operation()) }?;
+        }
+        self.getrf_settle(&plan.settling(scalar, order), to, count, (columns, strips.depth()))
     }
 }

@@ -41,6 +41,7 @@ forced! {
     resident "resident:exact=0";
     spread "spread";
     blocked "blocked:width=16,panel=8";
+    strips_together "blocked:width=16,together=2,panel=8,finish=0";
     resident_helpers "resident:panel=4,helpers=2,exact=0";
     resident_windows "resident:panel=8,window=16,helpers=1,exact=0";
     inverse_by_parts "resident:inverse-window=16,inverse-parts=4,exact=0";

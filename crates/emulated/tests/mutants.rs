@@ -56,9 +56,13 @@ const F64: Mutant = Mutant {
 };
 
 /// Panels streamed, and updated by matrix instructions.
-/// Three strips.
-const STRIPS: &str = "blocked:width=16,panel=8";
 const BY_INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,stages=2";
+/// Three strips.
+const STRIPS: &str = "blocked:width=16,panel=8,together=1,finish=0";
+/// Two of which go together.
+const PAIRS: &str = "blocked:width=16,panel=8,together=2,finish=0";
+/// One, and the rest on chip.
+const FINISHED: &str = "blocked:width=16,panel=8";
 /// A matrix that goes from memory to registers and back.
 const IN_REGISTERS: &str = "resident:panel=16,exact=1";
 /// One that a thread has for its own.
@@ -231,7 +235,22 @@ mutants! {
         file: "getrf_strip.cu", from: "exchanges[j] += base;", to: "exchanges[j] += 0;", order: 40, plan: STRIPS, shown: Results,
     }
     a_strip_forgets_an_earlier_zero_pivot {
-        file: "getrf_strip.cu", from: "before != 0 ? before : info != 0", to: "info != 0", order: 40, plan: STRIPS, shown: Results,
+        file: "getrf_strip.cu", from: "earlier != 0 ? earlier : info != 0", to: "info != 0", order: 40, plan: STRIPS, shown: Results,
+    }
+    rows_on_the_left_of_a_strip_are_written_where_others_still_read {
+        file: "getrf_strip.cu", from: "        team_sync();\n        UNROLL", to: "        UNROLL", order: 40, plan: PAIRS, shown: Check("race"),
+    }
+    exchanges_of_a_strip_that_is_one_panel_leave_its_left_alone {
+        file: "getrf_strip.cu", from: "bad, before > 0, tid, true);", to: "bad, false, tid, true);", order: 40, plan: "blocked:width=8,panel=8,together=2,tile-ahead=1,finish=0", shown: Results,
+    }
+    columns_behind_strips_together_take_the_exchanges_of_one {
+        file: "getrf_trailing.cu", from: "ALWAYS ? MOST : given", to: "min(given, MOST / 2)", order: 40, plan: PAIRS, shown: Results,
+    }
+    exchanges_at_the_end_are_counted_from_its_own_first_row {
+        file: "getrf_finish.cu", from: "= base + chip.pivots[i]", to: "= chip.pivots[i]", order: 40, plan: FINISHED, shown: Results,
+    }
+    the_end_forgets_an_earlier_zero_pivot {
+        file: "getrf_finish.cu", from: "before != 0 ? before : info != 0", to: "info != 0", order: 56, plan: "blocked:width=32,panel=8", shown: Results,
     }
     lines_of_the_triangle_are_overwritten_while_others_still_read {
         file: "triangle.cuh", from: "    const int lines = to - from;\n    __syncthreads();", to: "    const int lines = to - from;",

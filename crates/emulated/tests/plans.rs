@@ -14,7 +14,7 @@ use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 15] = [
+const NUMBERED: [&str; 16] = [
     "blocked:width=16,panel=8",
     "spread:panel=5,rows=2",
     "resident:panel=4,helpers=2",
@@ -30,6 +30,7 @@ const NUMBERED: [&str; 15] = [
     "spread:panel=8,stages=0,ahead=4",
     "resident:inverse-window=16,inverse-parts=2",
     "left-looking:inverse-window=8,inverse-parts=2",
+    "blocked:width=16,together=2,panel=8,finish=0",
 ];
 
 /// What is tried with each type: the architecture, the order, whether results lie rows first.
@@ -136,16 +137,17 @@ fn the_planners_panels_of_four_give_the_bits_of_wider_ones() {
     }
 }
 
-/// Three strips, the last of them narrow; tiles with rows and columns beyond the matrix; on both sides of the architectures' branches.
+/// Strips one by one and together, the last of them narrow or what is left on chip; tiles with rows and columns beyond the matrix; on both sides of the architectures' branches.
 #[test]
 fn strips_give_the_bits_of_panels() {
     let Some(planner) = open(Emulated::new("sm_90")) else { return };
-    let small = "blocked:panel=4,rows=2,width=16,tile=32,tile-rows=2,tile-warps=2";
+    let small = "blocked:panel=4,rows=2,width=16,together=1,tile=32,tile-rows=2,tile-warps=2,finish=0";
+    let pairs = "blocked:panel=4,width=16,together=2,tile-warps=2,finish=0";
     let trials = [
         (ScalarKind::F32, "sm_70", 39, small, true),
-        (ScalarKind::F32, "sm_90", 70, "blocked:width=48,tile-ahead=2", false),
+        (ScalarKind::F32, "sm_90", 70, "blocked:width=48,tile-ahead=2,finish=0", false),
         (ScalarKind::F64, "sm_90", 39, small, false),
-        (ScalarKind::F64, "sm_90", 64, "blocked:width=16,tile=64,tile-rows=1,tile-ahead=1", true),
+        (ScalarKind::F64, "sm_90", 64, "blocked:width=16,together=1,tile=64,tile-rows=1,tile-ahead=1", true),
         (ScalarKind::F64, "sm_70", 41, small, false),
         (ScalarKind::C32, "sm_90", 39, small, true),
         (ScalarKind::C32, "sm_90", 68, "blocked:width=32", false),
@@ -155,6 +157,14 @@ fn strips_give_the_bits_of_panels() {
         (ScalarKind::F32, "sm_90", 43, "blocked:width=16,panel=4,rows=1", true),
         (ScalarKind::C64, "sm_90", 43, "blocked:width=16,panel=8,tile-warps=2", false),
         (ScalarKind::F64, "sm_70", 70, "blocked:width=24,tile-warps=1", false),
+        (ScalarKind::F32, "sm_90", 75, pairs, true),
+        (ScalarKind::F64, "sm_90", 68, pairs, false),
+        (ScalarKind::C32, "sm_70", 75, pairs, false),
+        (ScalarKind::C64, "sm_90", 68, "blocked:width=8,together=3,tile-ahead=1,finish=0", true),
+        (ScalarKind::F64, "sm_70", 60, "blocked:width=8,together=2,tile-ahead=1,rows=0,finish=24", false),
+        (ScalarKind::F32, "sm_90", 59, "blocked:width=16,together=2,panel=8,finish=30", false),
+        (ScalarKind::C32, "sm_90", 57, "blocked:width=16,together=2,finish=40", true),
+        (ScalarKind::C64, "sm_90", 57, "blocked:width=16,together=2,panel=4,finish=40", false),
     ];
     for (seed, (scalar, architecture, order, plan, rows_first)) in (1..).zip(trials) {
         let trial = Trial { rows_first, ..Trial::new(scalar, order, plan, Step::All) };

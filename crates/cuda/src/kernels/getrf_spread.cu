@@ -74,17 +74,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
     }
 }
 
-// Rows of L to where the exchanges of all columns behind those take them that were factored together, `width` at a time: whole block columns. `rows`: row i of the factored matrix is row rows[i] of A (may be null).
+// Rows of L, in its first `columns`, to where the exchanges of all columns behind those take them that were factored together, `width` at a time: whole block columns. `rows`: row i of the factored matrix is row rows[i] of A (may be null).
 extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
-    getrf_settle(Operand lu, const u32* pivots, u32* rows, u64 batch, int order, int width) {
+    getrf_settle(Operand lu, const u32* pivots, u32* rows, u64 batch, int order, int columns, int width) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int tid = threadIdx.x;
     const Shared shared(memory, order, 0);
     Panel<ROWS> panel(shared.panel, shared.place, order, tid);
-    const u64 parts = (order + width - 1) / width;
+    const u64 parts = max((columns + width - 1) / width, 1);
     for (u64 item = blockIdx.x; item < batch * parts; item += gridDim.x) {
         const u64 b = item / parts;
-        const int begin = int(item % parts) * width, end = min(begin + width, order);
+        const int begin = int(item % parts) * width, end = min(begin + width, columns);
         const Output out(lu, b);
         const u32* const exchanges = pivots + b * order;
         trace_rows(panel, shared.origin, exchanges, end, order, end, order, tid);
@@ -93,6 +93,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
             team_sync();
             store_panel(panel, out, end, column, end - column, tid);
         }
-        for (int i = tid; rows != nullptr && end == order && i < order; i += THREADS) rows[b * order + i] = origin_of(i, exchanges, 0, order);
+        for (int i = tid; rows != nullptr && end == columns && i < order; i += THREADS) rows[b * order + i] = origin_of(i, exchanges, 0, order);
     }
 }

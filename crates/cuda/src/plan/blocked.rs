@@ -6,6 +6,7 @@ use batchla_core::{Numbers, Problem, Receipt, ScalarKind, SourceKind};
 
 use super::chip::{column_stride, has_fast_doubles, tensor_step};
 use super::streamed_table::{Tuned, tuned};
+use super::resident::{MOST_ORDER, ResidentPlan};
 use super::{Request, WARP, scalar_bytes, spread};
 use crate::limits::Limits;
 
@@ -14,6 +15,8 @@ use crate::limits::Limits;
 pub struct Strips {
     /// Columns of a strip.
     pub width: usize,
+    /// Strips whose products the columns behind them take at once.
+    pub together: usize,
     /// Columns of a tile: a block's share of the trailing matrix.
     pub tile: usize,
     /// Sixteens of rows that a warp has in registers at a time, where products go by matrix instructions.
@@ -26,6 +29,8 @@ pub struct Strips {
     pub tensor: bool,
     /// Blocks a multiprocessor that the compiler leaves room for.
     pub blocks: usize,
+    /// How the end of the matrix is factored, once the chip takes it, and its order.
+    pub finish: Option<(usize, ResidentPlan)>,
 }
 
 /// Columns of the triangles that rows of `U` in a tile are solved with.
@@ -44,24 +49,30 @@ impl Strips {
         if tensor && step.is_none() {
             return Err(format!("matrix instructions need doubles; not {scalar}"));
         }
-        let (width, tile, rows, ahead) = match scalar {
-            ScalarKind::F32 => (128, 64, 1, 4),
-            ScalarKind::F64 if tensor => (64, 32, 2, 2),
-            ScalarKind::C64 if tensor => (64, 32, 1, 2),
-            _ => (64, 32, 1, 4),
+        let (together, rows, ahead, blocks) = match scalar {
+            ScalarKind::F64 if tensor => (2, 2, 2, 3),
+            ScalarKind::C64 if tensor => (1, 1, 2, 3),
+            ScalarKind::F32 => (1, 1, 4, 4),
+            _ => (1, 1, 4, 3),
         };
         let mut strips = Self {
-            width: request.number_or("width", 8..=128, width)?,
-            tile: request.number_or("tile", 4..=128, tile)?,
+            width: request.number_or("width", 8..=128, width(scalar, order))?,
+            together: request.number_or("together", 1..=8, together)?,
+            tile: request.number_or("tile", 4..=128, 32)?,
             rows: request.number_or("tile-rows", 1..=2, rows)?,
             ahead: request.number_or("tile-ahead", 1..=8, ahead)?,
             warps: request.number_or("tile-warps", 1..=16, 4)?,
             tensor,
-            blocks: request.number_or("tile-blocks", 1..=32, 3)?,
+            blocks: request.number_or("tile-blocks", 1..=32, blocks)?,
+            finish: None,
         };
+        let finish = request.number_or("finish", 0..=MOST_ORDER, largest(scalar))?;
         let limit = limits.shared_bytes_per_block as usize;
-        let asked = request.number("width", 0..=usize::MAX)?.is_some();
-        while !asked && strips.width > 16 && strips.shared_bytes(scalar, order) > limit {
+        let asked = |key| request.number(key, 0..=usize::MAX).map(|number| number.is_some());
+        while !asked("together")? && strips.together > 1 && strips.shared_bytes(scalar, order) > limit {
+            strips.together -= 1;
+        }
+        while !asked("width")? && strips.width > 16 && strips.shared_bytes(scalar, order) > limit {
             strips.width /= 2;
         }
         let Self { width, tile, ahead, warps, .. } = strips;
@@ -82,7 +93,20 @@ impl Strips {
                 limits.name
             ));
         }
+        // At least one strip, so that what is left lies where the result does.
+        let left = order.saturating_sub(order.saturating_sub(finish).next_multiple_of(width).max(width));
+        strips.finish = ResidentPlan::finishing(scalar, left, limits).filter(|_| finish > 0).map(|plan| (left, plan));
         Ok(strips)
+    }
+
+    /// Columns whose products those behind them take at once.
+    pub(crate) fn depth(&self) -> usize {
+        self.width * self.together
+    }
+
+    /// How many columns of a matrix are factored by strips.
+    pub(crate) fn columns(&self, order: usize) -> usize {
+        order - self.finish.as_ref().map_or(0, |(left, _)| *left)
     }
 
     /// Threads of a block.
@@ -92,28 +116,49 @@ impl Strips {
 
     /// Shared memory of a block: `Trailing` of `getrf_trailing.cu`.
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
-        let stride = column_stride(scalar, self.width, true);
-        let lines = if self.tensor { 0 } else { self.width * self.tile };
+        let stride = column_stride(scalar, self.depth(), true);
+        let lines = if self.tensor { 0 } else { self.depth() * self.tile };
         let elements = self.tile * stride + (2 * TRIANGLE * stride).max(lines);
-        elements * scalar_bytes(scalar) + (self.width + order) * 4
+        elements * scalar_bytes(scalar) + (self.depth() + order) * 4
     }
 }
 
 impl fmt::Display for Strips {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { width, tile, rows, ahead, warps, tensor, blocks } = self;
-        write!(f, "strips of {width}, tiles of {tile}: rows={rows} ahead={ahead} warps={warps}")?;
-        write!(f, " tensor={} blocks={blocks}", u8::from(*tensor))
+        let Self { width, together, tile, rows, ahead, warps, tensor, blocks, finish } = self;
+        write!(f, "strips of {width}, {together} together, tiles of {tile}: rows={rows} ahead={ahead} warps={warps}")?;
+        write!(f, " tensor={} blocks={blocks}", u8::from(*tensor))?;
+        finish.as_ref().map_or(Ok(()), |(left, plan)| write!(f, ", the last {left}: {plan}"))
+    }
+}
+
+/// The largest order that is finished on chip.
+const fn largest(scalar: ScalarKind) -> usize {
+    if matches!(scalar, ScalarKind::C64) { 208 } else { MOST_ORDER }
+}
+
+/// Columns of a strip. Where one is all that there is, it leaves an order of which much more than 128, 192, 208 or 256 would be: up to those LU on chip is fast.
+fn width(scalar: ScalarKind, order: usize) -> usize {
+    let leaving = |left: usize| order.saturating_sub(left).next_multiple_of(16).max(16);
+    match (scalar, order) {
+        // Few, all alike, and what is left is as much as the chip takes.
+        (ScalarKind::F32, _) => {
+            let columns = order.saturating_sub(MOST_ORDER).max(1);
+            columns.div_ceil(columns.div_ceil(128)).next_multiple_of(16).max(32)
+        }
+        (ScalarKind::C32, ..=224) | (ScalarKind::C64, ..=208) => leaving(128),
+        (ScalarKind::C32, ..=256) => leaving(192).max(48),
+        (ScalarKind::C32, ..=272 | 289..=304) => 48,
+        _ => 64,
     }
 }
 
 /// From which order on that is faster.
 const fn first(scalar: ScalarKind) -> usize {
     match scalar {
-        ScalarKind::F32 => 449,
-        ScalarKind::F64 => 257,
-        ScalarKind::C32 => 305,
-        ScalarKind::C64 => 217,
+        ScalarKind::F32 | ScalarKind::F64 => 257,
+        ScalarKind::C32 => 169,
+        ScalarKind::C64 => 161,
     }
 }
 
@@ -143,7 +188,7 @@ pub(super) fn numbers(scalar: ScalarKind, order: usize) -> Tuned {
     let (panel, ahead, registers) = match (scalar, rows) {
         (ScalarKind::F32, 1 | 2) => (16, 4, 80),
         (ScalarKind::F32, _) => (8, 4, 128),
-        (ScalarKind::F64, 1 | 2) => (8, 8, 80),
+        (ScalarKind::F64, 1 | 2) => (8, 8, 128),
         (ScalarKind::C32, 1 | 2) => (8, 4, 80),
         (ScalarKind::C64, 1 | 2) => (8, 4, 128),
         _ => (4, 4, 128),

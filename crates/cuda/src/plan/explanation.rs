@@ -142,13 +142,18 @@ fn by_strips(
     order: usize,
     limits: &Limits,
 ) -> Vec<Step> {
-    let (count, settling) = (order.div_ceil(by.width).max(1), plan.settling(scalar, order));
-    let trailing = Step { name: "getrf_trailing".into(), launches: count - 1, threads: by.threads(), ..strip.clone() };
+    let (count, settling) = (by.columns(order).div_ceil(by.width).max(1), plan.settling(scalar, order));
+    let updates = if by.finish.is_some() { count } else { count - 1 };
+    let trailing = Step { name: "getrf_trailing".into(), launches: updates, threads: by.threads(), ..strip.clone() };
     let trailing = Step { shared_bytes: by.shared_bytes(scalar, order), ..trailing };
     let settle = Step { name: "getrf_settle".into(), launches: 1, ..strip.clone() };
     let settle = Step { shared_bytes: settling.shared_bytes(scalar, order), ..settle };
     let mut steps = vec![Step { name: "getrf_strip".into(), launches: count, ..strip.clone() }];
-    steps.extend((count > 1).then(|| trailing.filling(by.threads(), by.blocks, limits)));
+    steps.extend((updates > 0).then(|| trailing.filling(by.threads(), by.blocks, limits)));
+    steps.extend(by.finish.as_ref().map(|(left, plan)| {
+        let finish = Step { name: "getrf_finish".into(), launches: 1, threads: plan.crew(), ..strip.clone() };
+        Step { shared_bytes: plan.shared_bytes(scalar, *left), ..finish }.filling(plan.crew(), plan.blocks, limits)
+    }));
     steps.push(settle.filling(plan.threads, plan.blocks, limits));
     steps
 }

@@ -10,7 +10,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-pub(super) const KEYS: [&str; 31] = [
+pub(super) const KEYS: [&str; 32] = [
     "panel",
     "ahead",
     "stages",
@@ -21,6 +21,7 @@ pub(super) const KEYS: [&str; 31] = [
     "tile-ahead",
     "tile-warps",
     "tile-blocks",
+    "finish",
     "rows",
     "window",
     "helpers",

@@ -93,13 +93,29 @@ impl ResidentPlan {
                 Some(window) => window == 0,
                 None => order <= last(scalar, true) || order > last(scalar, false),
             };
-        let plan = Self::sized(request, problem, limits, inverts)?;
-        if plan.is_none() && inverts { Self::sized(request, problem, limits, false) } else { Ok(plan) }
+        let sides = solves(problem).then(|| problem.right_hand_sides());
+        let sized = |inverts| Self::sized(request, (scalar, order), sides, limits, inverts);
+        let plan = sized(inverts)?;
+        if plan.is_none() && inverts { sized(false) } else { Ok(plan) }
     }
 
-    fn sized(request: &Request<'_>, problem: &Problem, limits: &Limits, inverts: bool) -> Result<Option<Self>, String> {
-        let (scalar, order) = (problem.scalar(), problem.order());
-        let solves = solves(problem);
+    /// How the last rows and columns of a large matrix are factored, in place: by windows. Nothing where there is no room, or no more than a window.
+    pub(super) fn finishing(scalar: ScalarKind, order: usize, limits: &Limits) -> Option<Self> {
+        let by_windows = row(scalar, false, false, order).is_some_and(|row| row.window > 0 && row.window < order);
+        // The table has no windows for what is small: the planner leaves nothing as small.
+        let name = if by_windows { "resident" } else { "resident:panel=8,rows=1,helpers=1,window=16" };
+        let plan = Self::sized(&Request::parse(name).ok()?, (scalar, order), None, limits, false).ok()??;
+        (plan.window > 0).then_some(plan)
+    }
+
+    fn sized(
+        request: &Request<'_>,
+        (scalar, order): (ScalarKind, usize),
+        sides: Option<usize>,
+        limits: &Limits,
+        inverts: bool,
+    ) -> Result<Option<Self>, String> {
+        let solves = sides.is_some();
         let own = row(scalar, inverts, solves, order).unwrap_or(tuned(order, 8, 1, 0, 128));
         let pack = 16 / scalar_bytes(scalar);
         let usual = own.panel.min(order.next_multiple_of(pack)).max(pack).max(2);
@@ -157,8 +173,7 @@ impl ResidentPlan {
             in_registers,
             dynamic_shared_bytes: 0,
         };
-        if solves && in_registers {
-            let sides = problem.right_hand_sides();
+        if let Some(sides) = sides.filter(|_| in_registers) {
             // Of many, each lane has one.
             let own = if 2 * sides >= threads { 0 } else { sides.clamp(1, pack).next_power_of_two() };
             plan.solves = Some(request.number_or("solve-columns", 0..=8, own)?);

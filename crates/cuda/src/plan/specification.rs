@@ -20,7 +20,8 @@ impl CudaPlan {
         let unit = (unit_rows(problem.a()), !to_caller || unit_rows(problem.out()));
         if let Some(resident) = &self.resident {
             let odd = resident.odd(self.scalar(), problem.a());
-            all.push(resident_specification(resident, self.scalar(), self.order(), unit, odd));
+            let kernel = resident_kernel(resident);
+            all.push(resident_specification(kernel, resident, self.scalar(), self.order(), unit, odd));
         }
         if let Some(getrf) = &self.getrf {
             if let Some(strips) = &getrf.strips {
@@ -29,6 +30,10 @@ impl CudaPlan {
                 let own = getrf_specification(kernels::GETRF_STRIP, "getrf_strip", getrf, scalar, unit);
                 all.push(own.define("BATCHLA_WINDOW", strips.width));
                 all.push(trailing_specification(strips, scalar, unit));
+                all.extend(strips.finish.as_ref().map(|(left, plan)| {
+                    let kernel = (kernels::GETRF_FINISH, "getrf_finish");
+                    resident_specification(kernel, plan, scalar, *left, unit, false)
+                }));
                 let settling = getrf.settling(scalar, self.order());
                 all.push(getrf_specification(kernels::GETRF_SPREAD, "getrf_settle", &settling, scalar, unit));
             }
@@ -103,20 +108,24 @@ fn specification(source: KernelSource, entry: &str, scalar: ScalarKind) -> Speci
     Specification::new(source, entry).define("BATCHLA_SCALAR", scalar).option("--fmad=false")
 }
 
+fn resident_kernel(plan: &ResidentPlan) -> (KernelSource, &'static str) {
+    match plan.entry() {
+        "getrf_getri" if plan.by_thread() => (kernels::GETRF_GETRI_THREAD, "getrf_getri"),
+        "getrf" if plan.by_thread() => (kernels::GETRF_THREAD, "getrf"),
+        "getrf_getri" => (kernels::GETRF_GETRI, "getrf_getri"),
+        "gesv" => (kernels::GESV, "gesv"),
+        _ => (kernels::GETRF_RESIDENT, "getrf"),
+    }
+}
+
 fn resident_specification(
+    (source, entry): (KernelSource, &str),
     plan: &ResidentPlan,
     scalar: ScalarKind,
     order: usize,
     (unit_in, unit_out): (bool, bool),
     odd: bool,
 ) -> Specification {
-    let (source, entry) = match plan.entry() {
-        "getrf_getri" if plan.by_thread() => (kernels::GETRF_GETRI_THREAD, "getrf_getri"),
-        "getrf" if plan.by_thread() => (kernels::GETRF_THREAD, "getrf"),
-        "getrf_getri" => (kernels::GETRF_GETRI, "getrf_getri"),
-        "gesv" => (kernels::GESV, "gesv"),
-        _ => (kernels::GETRF_RESIDENT, "getrf"),
-    };
     let own = specification(source, entry, scalar);
     let own = if let Some(columns) = plan.solves { own.define("BATCHLA_COLUMNS", columns) } else { own };
     own.define("BATCHLA_NB", plan.panel)
@@ -167,10 +176,11 @@ fn trailing_specification(plan: &Strips, scalar: ScalarKind, (_, unit_rows): (bo
     specification(kernels::GETRF_TRAILING, "getrf_trailing", scalar)
         .define("BATCHLA_NB", TRIANGLE)
         .define("BATCHLA_THREADS", WARP)
-        .define("BATCHLA_ROWS", plan.width.div_ceil(WARP))
+        .define("BATCHLA_ROWS", plan.depth().div_ceil(WARP))
         .define("BATCHLA_DOWN", plan.rows)
         .define("BATCHLA_AHEAD", plan.ahead)
-        .define("BATCHLA_WINDOW", plan.width)
+        .define("BATCHLA_WINDOW", plan.depth())
+        .define("BATCHLA_TOGETHER", plan.together)
         .define("BATCHLA_COLUMNS", plan.tile)
         .define("BATCHLA_INVERTS", 0)
         .define("BATCHLA_HELPERS", plan.warps - 1)

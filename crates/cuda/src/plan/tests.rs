@@ -73,6 +73,14 @@ fn every_family_serves_every_order_type_and_architecture() {
                         assert!(bytes <= limits.shared_bytes_per_block as usize, "{plan}: {bytes}");
                         assert!(strips.threads() <= limits.threads_per_block as usize, "{plan}");
                         assert!(name == "blocked" && strips.width.is_multiple_of(getrf.panel), "{plan}");
+                        if let Some((left, finish)) = &strips.finish {
+                            assert_eq!(strips.columns(order) + left, order, "{plan}");
+                            assert!((1..order / strips.width + 1).contains(&(strips.columns(order) / strips.width)));
+                            assert!(strips.columns(order).is_multiple_of(strips.width), "{plan}");
+                            assert!(0 < finish.window && finish.window < *left && !finish.inverts, "{plan}");
+                            let bytes = finish.shared_bytes(scalar, *left);
+                            assert!(bytes <= limits.shared_bytes_per_block as usize, "{plan}: {bytes}");
+                        }
                     }
                     let all = getri.shared_bytes(scalar, order, order);
                     assert!(all <= limits.shared_bytes_per_block as usize, "{plan}: {all}");
@@ -116,14 +124,13 @@ fn few_large_matrices_are_each_shared_out_to_many_blocks() {
             choose(&problem(scalar, operation, source, order, batch), None, architecture).unwrap()
         };
         let (few, many) = (of(SourceKind::Matrix, 400, 22, "sm_90"), of(SourceKind::Matrix, 400, 23, "sm_90"));
-        let larger = if scalar == ScalarKind::F32 { "left-looking" } else { "blocked" };
-        assert_eq!((few.name(), many.name()), ("spread", larger), "{scalar} {operation:?}");
+        assert_eq!((few.name(), many.name()), ("spread", "blocked"), "{scalar} {operation:?}");
         let parts = |plan: &CudaPlan| plan.getri.as_ref().map(|getri| getri.parts);
         let inverts = operation == Operation::Invert;
         assert_eq!((parts(&few), parts(&many)), (inverts.then_some(7), inverts.then_some(0)), "{scalar}");
         assert_eq!(few.arithmetic(), many.arithmetic(), "{scalar} {operation:?}");
         // A smaller GPU is busy with fewer; small matrices are faster by one block; factors are there already.
-        assert_eq!(of(SourceKind::Matrix, 400, 22, "sm_80").name(), larger);
+        assert_eq!(of(SourceKind::Matrix, 400, 22, "sm_80").name(), "blocked");
         assert_eq!(of(SourceKind::Matrix, 150, 1, "sm_90").name(), "resident");
         if operation != Operation::Factorize {
             assert_eq!(of(SourceKind::Factors, 400, 1, "sm_90").name(), "left-looking");
@@ -274,7 +281,7 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 
 #[test]
 fn large_matrices_are_factored_strip_by_strip() {
-    for (scalar, first) in SCALARS.into_iter().zip([449, 257, 305, 217]) {
+    for (scalar, first) in SCALARS.into_iter().zip([257, 257, 169, 161]) {
         for operation in [Operation::Factorize, Operation::Invert, Operation::Solve, Operation::Determinant] {
             let of =
                 |order| choose(&problem(scalar, operation, SourceKind::Matrix, order, 1000), None, "sm_90").unwrap();
@@ -283,14 +290,44 @@ fn large_matrices_are_factored_strip_by_strip() {
             assert_eq!(below.arithmetic(), from.arithmetic(), "{scalar}");
         }
     }
-    // Where a block has little shared memory, strips are narrower.
+    // Where a block has little shared memory, strips go one by one, and are narrower.
     let mut small = Limits::preset("sm_90").unwrap();
-    small.shared_bytes_per_block = 48 << 10;
-    let problem = problem(ScalarKind::F32, Operation::Factorize, SourceKind::Matrix, 1000, 1000);
-    let strips = CudaPlan::choose(&problem, &Options::default(), &small).unwrap().getrf.unwrap().strips.unwrap();
-    assert!(strips.width < 128 && strips.shared_bytes(ScalarKind::F32, 1000) <= 48 << 10, "{strips}");
-    let asked = CudaPlan::choose(&problem, &Options::default().with_plan("blocked:width=128"), &small);
-    assert!(asked.unwrap_err().to_string().contains("shared memory"));
+    for (bytes, width, together, asked) in [(48, 64, 1, "blocked:width=64,together=2"), (24, 32, 1, "blocked:width=64")] {
+        small.shared_bytes_per_block = bytes << 10;
+        let problem = problem(ScalarKind::F64, Operation::Factorize, SourceKind::Matrix, 1000, 1000);
+        let strips = CudaPlan::choose(&problem, &Options::default(), &small).unwrap().getrf.unwrap().strips.unwrap();
+        assert_eq!((strips.width, strips.together), (width, together), "{strips}");
+        let asked = CudaPlan::choose(&problem, &Options::default().with_plan(asked), &small);
+        assert!(asked.unwrap_err().to_string().contains("shared memory"));
+    }
+}
+
+#[test]
+fn strips_end_where_the_chip_takes_the_rest() {
+    let of = |scalar, order, plan| {
+        let problem = problem(scalar, Operation::Factorize, SourceKind::Matrix, order, 1000);
+        let strips = choose(&problem, Some(plan), "sm_90").unwrap().getrf.unwrap().strips.unwrap();
+        (strips.width, strips.columns(order), strips.finish.map(|(left, _)| left))
+    };
+    for (scalar, order, width, columns) in [
+        (ScalarKind::F32, 257, 32, 32),
+        (ScalarKind::F32, 400, 80, 160),
+        (ScalarKind::F32, 512, 128, 256),
+        (ScalarKind::F64, 257, 64, 64),
+        (ScalarKind::F64, 512, 64, 256),
+        (ScalarKind::C32, 216, 96, 96),
+        (ScalarKind::C32, 240, 48, 48),
+        (ScalarKind::C32, 300, 48, 48),
+        (ScalarKind::C64, 176, 48, 48),
+        (ScalarKind::C64, 512, 64, 320),
+    ] {
+        assert_eq!(of(scalar, order, "blocked"), (width, columns, Some(order - columns)), "{scalar} {order}");
+    }
+    // Nothing is left for it: it was asked for nothing, or the last strip is all.
+    assert_eq!(of(ScalarKind::F64, 512, "blocked:finish=0"), (64, 512, None));
+    assert_eq!(of(ScalarKind::F64, 64, "blocked"), (64, 64, None));
+    // What is no more than a window is a strip.
+    assert_eq!(of(ScalarKind::F64, 28, "blocked:width=16"), (16, 28, None));
 }
 
 #[test]
