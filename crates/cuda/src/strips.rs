@@ -41,7 +41,8 @@ impl Run<'_> {
             unsafe { launch.launch(self.operation()) }?;
 
             let next = base + strips.width;
-            let end = if next == group + strips.depth() || next >= columns { order } else { order.min(next + strips.width) };
+            let end =
+                if next == group + strips.depth() || next >= columns { order } else { order.min(next + strips.width) };
             if next >= order {
                 break;
             }

@@ -241,7 +241,7 @@ mutants! {
         file: "getrf_strip.cu", from: "        team_sync();\n        UNROLL", to: "        UNROLL", order: 40, plan: PAIRS, shown: Check("race"),
     }
     exchanges_of_a_strip_that_is_one_panel_leave_its_left_alone {
-        file: "getrf_strip.cu", from: "bad, before > 0, tid, true);", to: "bad, false, tid, true);", order: 40, plan: "blocked:width=8,panel=8,together=2,tile-ahead=1,finish=0", shown: Results,
+        file: "getrf_strip.cu", from: "bad, TOGETHER && before > 0, tid, true);", to: "bad, false, tid, true);", order: 40, plan: "blocked:width=8,panel=8,together=2,tile-ahead=1,finish=0", shown: Results,
     }
     columns_behind_strips_together_take_the_exchanges_of_one {
         file: "getrf_trailing.cu", from: "ALWAYS ? MOST : given", to: "min(given, MOST / 2)", order: 40, plan: PAIRS, shown: Results,

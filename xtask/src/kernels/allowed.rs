@@ -32,21 +32,28 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=2", "NB=12", "ROWS=2"], 252),
     // Shared out to many blocks: 8 matrices of order 512 take 1.03 ms so on an H100, 1.21 by panels of eight columns, which spill nothing.
     allow("getrf_spread", &["SCALAR=3", "NB=12"], 216),
-    // Strips of large matrices: three blocks a multiprocessor, or two of c64 by panels of eight, beat what spills nothing. On an H100, all strips of order 512 but the first, 1 000 matrices: f32
-    // 2.3 ms with 80 registers, 2.7 with 128; f64 3.6 and 3.8; c32 4.5 and 4.9; c64 6.7, and by panels of four 7.6; of order 1024, 200, all of LU of c64 32.9 by panels of four in four rows a thread, 37.6
-    // in other ways. What spills elsewhere was not measured.
-    allow("getrf_strip", &["SCALAR=0", "NB=16", "ROWS=2"], 408),
-    allow("getrf_strip", &["SCALAR=1", "NB=8", "ROWS=2"], 340),
+    // Strips of large matrices: three blocks a multiprocessor, or two of c64 by panels of eight, beat what spills nothing. On an H100, all strips of order 512 but the first, 1 000 matrices, to the end:
+    // f32 2.3 ms with 80 registers, 2.7 with 128; c32 4.5 and 4.9; c64 6.7, and by panels of four 7.6; of order 1024, 200, all of LU of c64 32.9 by panels of four in four rows a thread, 37.6 in other
+    // ways. What spills elsewhere was not measured.
+    allow("getrf_strip", &["SCALAR=0", "NB=16"], 408),
+    allow("getrf_strip", &["SCALAR=1", "NB=8", "ROWS=2"], 288),
+    allow("getrf_strip", &["SCALAR=2", "NB=8", "ROWS=1"], 112),
     allow("getrf_strip", &["SCALAR=2", "NB=8", "ROWS=2"], 444),
     allow("getrf_strip", &["SCALAR=3", "NB=8"], 656),
-    allow("getrf_strip", &["SCALAR=3", "NB=4", "ROWS=4"], 200),
+    allow("getrf_strip", &["SCALAR=3", "NB=4", "ROWS=4"], 212),
     // Their rows of L on the way to their places, read and written once.
-    allow("getrf_settle", &["SCALAR=0", "NB=16"], 16),
-    // What is behind a strip: addresses, before and after the loop; with rows first, and elsewhere, more. With four blocks, which spill more, c32 of order 512 is 2 % faster yet.
-    allow("getrf_trailing", &["SCALAR=0"], 60),
-    allow("getrf_trailing", &["SCALAR=1"], 8),
-    allow("getrf_trailing", &["SCALAR=2"], 224),
+    allow("getrf_settle", &["SCALAR=0", "NB=16"], 36),
+    // What is behind strips: addresses, before and after the loop; with rows first, and elsewhere, more. Four blocks of f32 take 6.1 ms for 1 000 matrices of order 512, three with tiles of twice the
+    // columns, which spill nothing, 6.4 (an H100).
+    allow("getrf_trailing", &["SCALAR=0"], 336),
+    allow("getrf_trailing", &["SCALAR=1"], 4),
+    allow("getrf_trailing", &["SCALAR=2"], 204),
     allow("getrf_trailing", &["SCALAR=3"], 16),
+    // Their end on chip, as LU by windows below: 28 bytes at most on an H100, and 124 in c64.
+    allow("getrf_finish", &["SCALAR=0"], 164),
+    allow("getrf_finish", &["SCALAR=1"], 476),
+    allow("getrf_finish", &["SCALAR=2"], 120),
+    allow("getrf_finish", &["SCALAR=3"], 124),
     // On chip: as many blocks a multiprocessor as shared memory holds beat fewer that spill nothing, wherever both were measured on an H200 (batches of 10 000): LU of
     // f32 of order 32, 0.0419 ms with 80 registers, 0.0451 with 128. Rows first spill more.
     allow("getrf", &["SCALAR=0", "HELPERS=0"], 56),

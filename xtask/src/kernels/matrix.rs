@@ -191,8 +191,9 @@ mod tests {
                 ];
                 // Plans made for comparison have one compiler each architecture.
                 let last = COMPILERS.iter().rfind(|(_, architectures)| architectures.contains(architecture));
-                let compared =
-                    ["getrf.cu", "getrf_steps.cu", "laswp.cu"].into_iter().filter(|_| last.is_some_and(|last| last.0 == nvrtc));
+                let compared = ["getrf.cu", "getrf_steps.cu", "laswp.cu"]
+                    .into_iter()
+                    .filter(|_| last.is_some_and(|last| last.0 == nvrtc));
                 let wanted: BTreeSet<_> = plain.into_iter().chain(compared).collect();
                 assert_eq!(sources, wanted, "{nvrtc} {architecture}");
             }

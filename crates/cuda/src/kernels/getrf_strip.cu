@@ -1,7 +1,8 @@
 // A = P L U by strips of columns: of each strip the factors, by one block; what columns behind it take is in getrf_trailing.cu.
 #include "factor.cuh"
 
-constexpr int STRIP = BATCHLA_WINDOW;  // its columns
+constexpr int STRIP = BATCHLA_WINDOW;            // its columns
+constexpr bool TOGETHER = BATCHLA_TOGETHER > 1;  // whether others' products are taken with its own
 static_assert(DELAYED && !BATCHLA_TENSOR, "left-looking within a strip, which takes its rows from where they are");
 
 // Rows of `before` columns on the left of the strip, whole panels, to where its exchanges have taken them.
@@ -34,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
         bool bad = earlier == NOT_FINITE;
         u32* const exchanges = pivots + b * order + base;
         begin_factor(Input(a, b), out, team, shared.origin, n, tid, true);
-        const u32 info = factor(Input(a, b), out, team, panel, shared, exchanges, n, 0, end, 0, bad, before > 0, tid, true);
-        move_left(panel, out, shared.origin, before, n, tid);
+        const u32 info = factor(Input(a, b), out, team, panel, shared, exchanges, n, 0, end, 0, bad, TOGETHER && before > 0, tid, true);
+        if (TOGETHER) move_left(panel, out, shared.origin, before, n, tid);
         for (int j = tid; base > 0 && j < end; j += THREADS) exchanges[j] += base;
         if (tid == 0) status[b] = bad ? NOT_FINITE : earlier != 0 ? earlier : info != 0 ? info + base : 0;
         team_sync();

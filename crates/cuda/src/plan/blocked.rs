@@ -5,8 +5,8 @@ use std::fmt;
 use batchla_core::{Numbers, Problem, Receipt, ScalarKind, SourceKind};
 
 use super::chip::{column_stride, has_fast_doubles, tensor_step};
-use super::streamed_table::{Tuned, tuned};
 use super::resident::{MOST_ORDER, ResidentPlan};
+use super::streamed_table::{Tuned, tuned};
 use super::{Request, WARP, scalar_bytes, spread};
 use crate::limits::Limits;
 

@@ -184,7 +184,9 @@ impl GetrfPlan {
         while plan.stages > 0 && !plan.panel.is_multiple_of(plan.ahead) {
             plan.ahead -= 1;
         }
-        if let Some(Strips { width, .. }) = plan.strips.as_ref().filter(|strips| !strips.width.is_multiple_of(plan.panel)) {
+        if let Some(Strips { width, .. }) =
+            plan.strips.as_ref().filter(|strips| !strips.width.is_multiple_of(plan.panel))
+        {
             return Err(format!("strips of {width} columns are no whole panels of {}", plan.panel));
         }
         plan.choose_streaming(family, request, own.tensor && has_fast_doubles(limits), scalar)?;

@@ -72,10 +72,12 @@ const STREAMED_INVERSE: &[Axis] = &[
 ];
 
 const STRIPS: &[Axis] = &[
-    coarse("width", &[32, 48, 64, 96, 128]),
+    coarse("width", &[32, 48, 64, 80, 96, 112, 128]),
     coarse("panel", &[4, 8, 16]),
     fine("rows", &[1, 2, 4]),
     fine("registers", &[64, 80, 96, 128, 168]),
+    fine("together", &[1, 2]),
+    fine("finish", &[0, 128, 192, 208, 224, 256]),
     fine("tile", &[32, 64]),
     fine("tile-rows", &[1, 2]),
     fine("tile-ahead", &[2, 4]),

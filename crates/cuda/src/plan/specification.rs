@@ -28,7 +28,7 @@ impl CudaPlan {
                 // What a strip's kernel reads is the source first, and then the result.
                 let (scalar, unit) = (self.scalar(), (unit.0 && unit.1, unit.0 && unit.1));
                 let own = getrf_specification(kernels::GETRF_STRIP, "getrf_strip", getrf, scalar, unit);
-                all.push(own.define("BATCHLA_WINDOW", strips.width));
+                all.push(own.define("BATCHLA_WINDOW", strips.width).define("BATCHLA_TOGETHER", strips.together));
                 all.push(trailing_specification(strips, scalar, unit));
                 all.extend(strips.finish.as_ref().map(|(left, plan)| {
                     let kernel = (kernels::GETRF_FINISH, "getrf_finish");

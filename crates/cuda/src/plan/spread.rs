@@ -15,17 +15,28 @@ const fn first(scalar: ScalarKind) -> usize {
     }
 }
 
-/// Multiprocessors that a matrix must have for itself.
-const EACH: usize = 6;
+/// So many matrices at most leave most of a GPU idle.
+fn most(each: usize, limits: &Limits) -> usize {
+    limits.multiprocessors as usize / each
+}
 
-/// Whether so few matrices of a problem leave most of the GPU idle.
+/// Multiprocessors that a matrix must have for itself where its LU is shared out: more where strips, whose products are by many blocks in any case, are fast.
+fn each(problem: &Problem) -> usize {
+    match (problem.scalar(), problem.order()) {
+        (ScalarKind::F64, _) | (ScalarKind::F32, 400..) | (ScalarKind::C64, 384..) => 8,
+        _ => 6,
+    }
+}
+
+/// Whether a problem has so few matrices that the sweeps of their inversion are shared out.
 pub(super) fn few(problem: &Problem, limits: &Limits) -> bool {
-    problem.a().batch().max(1).saturating_mul(EACH) <= limits.multiprocessors as usize
+    problem.a().batch().max(1) <= most(6, limits)
 }
 
 /// Whether the planner shares the matrices of a problem out so.
 pub(super) fn is_best(problem: &Problem, limits: &Limits) -> bool {
-    problem.source() != SourceKind::Factors && problem.order() >= first(problem.scalar()) && few(problem, limits)
+    let few = problem.a().batch().max(1) <= most(each(problem), limits);
+    problem.source() != SourceKind::Factors && problem.order() >= first(problem.scalar()) && few
 }
 
 /// Why not, where it is not.
@@ -33,7 +44,7 @@ pub(super) fn reason(problem: &Problem, limits: &Limits) -> String {
     if problem.source() == SourceKind::Factors {
         return "what starts from factors has its LU already".to_owned();
     }
-    let (first, most) = (first(problem.scalar()), limits.multiprocessors as usize / EACH);
+    let (first, most) = (first(problem.scalar()), most(each(problem), limits));
     format!("faster from order {first} on, for {most} matrices at most ({RECEIPT})")
 }
 
