@@ -207,5 +207,5 @@ pub(super) fn row(plan: &Strips, scalar: ScalarKind, order: usize) -> Numbers {
 static RECEIPT: Receipt = Receipt::new(
     "NVIDIA H100",
     "2026-11-26",
-    "batchla bench plans left-looking resident blocked: benches/record/nvidia-h100/2026-11-26/choices-blocked.csv",
+    "batchla bench plans left-looking resident blocked: benches/record/nvidia-h100/2026-11-26/choices-finish.csv",
 );
