@@ -19,46 +19,38 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let (order, scalar) = (self.order() as usize, self.prepared().cuda_plan().scalar());
         let columns = strips.columns(order);
-        let from = |base: usize| {
+        // What both kernels of strips are given first; `base`: the row and column from which on they take the matrix.
+        let begin = |entry, blocks, threads, bytes, base: usize| {
             let lu = to.lu.trailing(base, scalar_bytes(scalar));
-            (if base == 0 { a } else { lu }, lu)
+            let launch = self
+                .launch(entry, blocks, threads, bytes)?
+                .argument(if base == 0 { a } else { lu })
+                .argument(lu)
+                .argument(to.pivots)
+                .argument(to.status)
+                .argument(count as u64)
+                .argument(self.order())
+                .argument(base as i32);
+            Ok::<_, Error>(launch)
         };
         // An order of 0 still has outcomes to write.
         for base in (0..columns.max(1)).step_by(strips.width) {
             let group = base / strips.depth() * strips.depth();
-            let (source, lu) = from(base);
-            let launch = self
-                .launch("getrf_strip", count, plan.threads, plan.dynamic_shared_bytes)?
-                .argument(source)
-                .argument(lu)
-                .argument(to.pivots)
-                .argument(to.status)
-                .argument(count as u64)
-                .argument(self.order())
-                .argument(base as i32)
-                .argument((base - group) as i32);
+            let launch = begin("getrf_strip", count, plan.threads, plan.dynamic_shared_bytes, base)?;
+            let launch = launch.argument((base - group) as i32);
             // SAFETY: the signature of `getrf_strip`; operands were held against the prepared layouts, the rest is workspace of that size.
             unsafe { launch.launch(self.operation()) }?;
 
             let next = base + strips.width;
-            let end =
-                if next == group + strips.depth() || next >= columns { order } else { order.min(next + strips.width) };
+            let complete = next == group + strips.depth() || next >= columns;
+            let end = if complete { order } else { order.min(next + strips.width) };
             if next >= order {
                 break;
             }
-            let ((source, lu), tiles) = (from(group), (end - next).div_ceil(strips.tile));
+            let blocks = count.saturating_mul((end - next).div_ceil(strips.tile));
             let bytes = strips.shared_bytes(scalar, order - group);
-            let launch = self
-                .launch("getrf_trailing", count.saturating_mul(tiles), strips.threads(), bytes)?
-                .argument(source)
-                .argument(lu)
-                .argument(to.pivots)
-                .argument(to.status)
-                .argument(count as u64)
-                .argument(self.order())
-                .argument(group as i32)
-                .argument((next - group) as i32)
-                .argument(end as i32);
+            let launch = begin("getrf_trailing", blocks, strips.threads(), bytes, group)?;
+            let launch = launch.argument((next - group) as i32).argument(end as i32);
             // SAFETY: the signature of `getrf_trailing`; as above.
             unsafe { launch.launch(self.operation()) }?;
         }

@@ -137,7 +137,7 @@ const fn largest(scalar: ScalarKind) -> usize {
     if matches!(scalar, ScalarKind::C64) { 208 } else { MOST_ORDER }
 }
 
-/// Columns of a strip. Where one is all that there is, it leaves an order of which much more than 128, 192, 208 or 256 would be: up to those LU on chip is fast.
+/// Columns of a strip, as measured: what is left is an order that LU on chip is fast for, as a little below 128, 192 or 256.
 fn width(scalar: ScalarKind, order: usize) -> usize {
     let leaving = |left: usize| order.saturating_sub(left).next_multiple_of(16).max(16);
     match (scalar, order) {

@@ -77,5 +77,5 @@ pub(super) fn row(scalar: ScalarKind, order: usize) -> Numbers {
 static RECEIPT: Receipt = Receipt::new(
     "NVIDIA H100",
     "2026-11-26",
-    "batchla bench plans left-looking resident spread --batch …: benches/record/nvidia-h100/2026-11-26/choices-spread.csv",
+    "batchla bench plans left-looking resident blocked spread --batch …: benches/record/nvidia-h100/2026-11-26/choices-spread.csv and choices-few.csv",
 );
