@@ -4,7 +4,7 @@ use batchla_core::Scalar;
 
 use super::COLUMNS;
 use super::tile::place;
-use crate::simd::{Lanes, Vector, Work, outline};
+use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 
 /// Makes the exchanges, the first of them in row `top`, in all columns.
 #[inline(always)]
@@ -46,51 +46,102 @@ impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Exchange<'_, L> {
         let Self { a, ld, top, exchanges } = self;
         let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
         let column = ld * L::PARTS * L::COUNT;
-        // Few columns at a time, which stay in the cache; more than one, or an exchange would wait for the one before.
-        let mut rest = reals;
-        while let Some(columns) = rest.split_off_mut(..COLUMNS * column) {
-            exchange_in_columns::<L, COLUMNS>(columns, column, top, exchanges);
-        }
-        while let Some(own) = rest.split_off_mut(..column) {
-            exchange_in_columns::<L, 1>(own, column, top, exchanges);
-        }
-    }
-}
-
-/// The same in `C` columns of so many real numbers.
-#[inline(always)]
-fn exchange_in_columns<L: Lanes, const C: usize>(
-    columns: &mut [<L::Vector as Vector>::Real],
-    column: usize,
-    top: usize,
-    exchanges: &[u32],
-) {
-    assert!(columns.len() == C * column);
-    for (k, &p) in exchanges.iter().enumerate() {
-        let (i, p) = (place::<L>(top + k), place::<L>(p as usize));
-        // Looked at here, not in every column.
-        assert!(i.max(p) + (L::PARTS - 1) * L::COUNT < column);
-        for part in 0..L::PARTS {
-            let (i, p) = (i + part * L::COUNT, p + part * L::COUNT);
-            if size_of::<<L::Number as Scalar>::Real>() == 8 {
-                swap_in_columns::<_, u64, C>(columns, column, i, p);
-            } else {
-                swap_in_columns::<_, u32, C>(columns, column, i, p);
+        // Few columns at a time, which stay in the cache.
+        for columns in reals.chunks_mut(COLUMNS * column) {
+            let vectors = exchanges.chunks(L::COUNT).zip((top..).step_by(L::COUNT));
+            for (exchanges, top) in vectors {
+                if exchanges.len() > 1 {
+                    exchange_vector::<L>(columns, column, top, exchanges);
+                } else {
+                    exchange_row::<L>(columns, column, (top, exchanges[0] as usize));
+                }
             }
         }
     }
 }
 
-/// Swaps numbers `i` and `p`, which are below `column`, of `C` columns, as integers `I` of their size: the processor stores more of these at a time.
+/// Makes one exchange in columns of so many real numbers.
 #[inline(always)]
-fn swap_in_columns<R, I: Copy, const C: usize>(columns: &mut [R], column: usize, i: usize, p: usize) {
-    let numbers: *mut I = columns.as_mut_ptr().cast();
-    for c in 0..C {
-        // SAFETY: both are below `column`, of which there are `C`; any number is an integer of its size.
-        unsafe {
-            let (x, y) = (numbers.add(c * column + i), numbers.add(c * column + p));
-            let (a, b) = (*x, *y);
-            (*x, *y) = (b, a);
+fn exchange_row<L: Lanes>(columns: &mut [<L::Vector as Vector>::Real], column: usize, (i, p): (usize, usize)) {
+    let (i, p) = (place::<L>(i), place::<L>(p));
+    for own in columns.chunks_exact_mut(column) {
+        for part in 0..L::PARTS {
+            own.swap(i + part * L::COUNT, p + part * L::COUNT);
         }
+    }
+}
+
+/// Makes the exchanges of the rows of a vector, or of the first of them, in turn.
+///
+/// What comes to such a row stays there, and no later exchange asks for it: these rows are put in their places together, by half as many stores.
+#[inline(always)]
+fn exchange_vector<L: Lanes>(
+    columns: &mut [<L::Vector as Vector>::Real],
+    column: usize,
+    top: usize,
+    exchanges: &[u32],
+) {
+    let mut from = [0; MOST_LANES];
+    for k in 0..L::COUNT {
+        from[k] = place::<L>(exchanges.get(k).map_or(top + k, |&p| p as usize));
+    }
+    let top = place::<L>(top);
+    // Looked at here, not in every column.
+    assert!(from.iter().fold(top + L::COUNT - 1, |most, &p| most.max(p)) + (L::PARTS - 1) * L::COUNT < column);
+    for own in columns.chunks_exact_mut(column) {
+        for part in 0..L::PARTS {
+            let part = part * L::COUNT;
+            let numbers = own.as_mut_ptr();
+            let come = L::Vector::from_lanes(|k| {
+                // SAFETY: the column has both, which was looked at.
+                unsafe {
+                    let (x, y) = (numbers.add(top + part + k), numbers.add(from[k] + part));
+                    let come = *y;
+                    *y = *x;
+                    come
+                }
+            });
+            come.store(&mut own[top + part..]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use batchla_core::{Complex, HostArray};
+
+    use super::*;
+    use crate::backend::CpuScalar;
+    use crate::blocked::leading_dimension;
+    use crate::simd::InstructionSet;
+
+    fn together_as_one_by_one<T: CpuScalar>() {
+        let (order, columns) = (45, 11);
+        for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
+            let ld = leading_dimension(order, set.lanes::<<T as Scalar>::Real>(), T::KIND);
+            for (top, end) in [(0, order), (16, 21), (16, order), (32, order), (32, 40)] {
+                let [mut together, mut in_turn] = [(); 2].map(|()| HostArray::zeroed(ld * columns).expect("memory"));
+                for (at, x) in together.iter_mut().enumerate() {
+                    *x = T::from_f64(at as f64, -(at as f64));
+                }
+                in_turn.copy_from_slice(&together);
+                // With rows of the same vector, with rows below it, some of them twice, and with none.
+                let exchanges: Vec<u32> =
+                    (top..end).map(|k| (k + k * k * 7 % (order - k).min(1 << (k % 7))) as u32).collect();
+                T::exchange_rows(set, ExchangeRows { a: &mut together, ld, top, exchanges: &exchanges });
+                for (k, exchange) in (top..).zip(exchanges.chunks(1)) {
+                    T::exchange_rows(set, ExchangeRows { a: &mut in_turn, ld, top: k, exchanges: exchange });
+                }
+                assert!(together[..] == in_turn[..], "{} by {set}, rows {top} to {end}", T::KIND);
+            }
+        }
+    }
+
+    #[test]
+    fn exchanges_come_to_the_same_together_as_one_by_one() {
+        together_as_one_by_one::<f32>();
+        together_as_one_by_one::<f64>();
+        together_as_one_by_one::<Complex<f32>>();
+        together_as_one_by_one::<Complex<f64>>();
     }
 }

@@ -35,6 +35,8 @@ pub trait Vector: Copy + Send + Sync + 'static {
 
     /// `x` in every lane.
     fn splat(x: Self::Real) -> Self;
+    /// In each lane what `of` gives for it, which is asked lane by lane.
+    fn from_lanes(of: impl Fn(usize) -> Self::Real) -> Self;
     /// The numbers at the start of a slice, which is long enough.
     fn load(from: &[Self::Real]) -> Self;
     /// The numbers of a slice that may be shorter; zero in lanes beyond it.

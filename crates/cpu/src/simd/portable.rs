@@ -36,6 +36,14 @@ where
         Self([x; N])
     }
     #[inline(always)]
+    fn from_lanes(of: impl Fn(usize) -> R) -> Self {
+        let mut result = [num_traits::zero(); N];
+        for i in 0..N {
+            result[i] = of(i);
+        }
+        Self(result)
+    }
+    #[inline(always)]
     fn load(from: &[R]) -> Self {
         let mut result = [num_traits::zero(); N];
         result.copy_from_slice(&from[..N]);

@@ -50,7 +50,7 @@ macro_rules! vector {
     (
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
-        max: $max:ident, spread: $spread:expr,
+        from_lanes: $of:ident => $from_lanes:expr, max: $max:ident, spread: $spread:expr,
         abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, most: $most:expr,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr, transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
     ) => {
@@ -70,6 +70,11 @@ macro_rules! vector {
             fn splat(x: $real) -> Self {
                 // SAFETY: see the head of the file.
                 unsafe { Self($splat(x)) }
+            }
+            #[inline(always)]
+            fn from_lanes($of: impl Fn(usize) -> $real) -> Self {
+                // SAFETY: see the head of the file.
+                unsafe { Self($from_lanes) }
             }
             #[inline(always)]
             fn load(from: &[$real]) -> Self {
@@ -249,6 +254,7 @@ vector!(
     F64x8, f64, 8, __m512d, __mmask8, avx512_outline,
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd,
     _mm512_fmadd_pd, _mm512_fnmadd_pd,
+    from_lanes: of => _mm512_setr_pd(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
     max: _mm512_max_pd, spread: |a, lane: usize| _mm512_permutexvar_pd(_mm512_set1_epi64(lane as i64), a),
     abs: |a| _mm512_abs_pd(a),
     above: |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b),
@@ -275,6 +281,10 @@ vector!(
     F32x16, f32, 16, __m512, __mmask16, avx512_outline,
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps,
     _mm512_fmadd_ps, _mm512_fnmadd_ps,
+    from_lanes: of => _mm512_setr_ps(
+        of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7),
+        of(8), of(9), of(10), of(11), of(12), of(13), of(14), of(15),
+    ),
     max: _mm512_max_ps, spread: |a, lane: usize| _mm512_permutexvar_ps(_mm512_set1_epi32(lane as i32), a),
     abs: |a| _mm512_abs_ps(a),
     above: |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b),
@@ -301,6 +311,7 @@ vector!(
     F64x4, f64, 4, __m256d, __m256d, avx2_outline,
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd,
     _mm256_fmadd_pd, _mm256_fnmadd_pd,
+    from_lanes: of => _mm256_setr_pd(of(0), of(1), of(2), of(3)),
     max: _mm256_max_pd, spread: |a, lane: usize| _mm256_castps_pd(_mm256_permutevar8x32_ps(
         _mm256_castpd_ps(a),
         _mm256_add_epi32(_mm256_set1_epi32(2 * lane as i32), _mm256_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1)),
@@ -336,6 +347,7 @@ vector!(
     F32x8, f32, 8, __m256, __m256, avx2_outline,
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps,
     _mm256_fmadd_ps, _mm256_fnmadd_ps,
+    from_lanes: of => _mm256_setr_ps(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
     max: _mm256_max_ps, spread: |a, lane: usize| _mm256_permutevar8x32_ps(a, _mm256_set1_epi32(lane as i32)),
     abs: |a| _mm256_andnot_ps(_mm256_set1_ps(-0.0), a),
     above: |a, b| _mm256_cmp_ps::<_CMP_GT_OQ>(a, b),
