@@ -12,14 +12,14 @@ use batchla_core::{
 use crate::call::Pool;
 use crate::parallel::{Results, for_each};
 use crate::plan::CpuPlan;
-use crate::routines::Routines;
+use crate::routines::{Recursive, Routines};
 use crate::scratch::{Scratch, Threads};
 use crate::simd::{InstructionSet, Simd};
 use crate::team::Team;
 use crate::workspace::{CpuWorkspace, Shape};
 
 /// A [`Scalar`] that faer computes with: all four.
-pub trait CpuScalar: Simd + Routines + faer::traits::ComplexField {}
+pub trait CpuScalar: Simd + Routines + Recursive {}
 
 impl CpuScalar for f32 {}
 impl CpuScalar for f64 {}

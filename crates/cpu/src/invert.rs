@@ -4,7 +4,6 @@ use batchla_core::{BatchedInvert, Error, HostMemory, InvertArgs, Outcome, Prepar
 use num_traits::Float;
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
-use crate::getri::{getri, getri_by_blocks};
 use crate::lu::{Factored, check_pivots};
 use crate::parallel::Results;
 use crate::scratch::{Columns, Square};
@@ -61,12 +60,12 @@ impl<T: CpuScalar> Square<T> {
     fn invert(&self, x: &mut Columns<T>) -> Outcome {
         let (lu, ld) = (self.columns.as_slice(), self.columns.ld());
         if self.has_reciprocals() {
-            getri_by_blocks(lu, x.as_mut_slice(), ld, &self.pivots);
+            T::invert_by_blocks(lu, x.as_mut_slice(), ld, &self.pivots);
             if x.finite() {
                 return Outcome::Regular;
             }
         }
-        getri(lu, x.as_mut_slice(), ld, &self.pivots);
+        T::invert_by_columns(lu, x.as_mut_slice(), ld, &self.pivots);
         if x.finite() { Outcome::Regular } else { Outcome::NotFinite }
     }
 }

@@ -7,7 +7,6 @@ use batchla_core::{
 use num_traits::Float;
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
-use crate::getrf::getrf;
 use crate::parallel::{One, Results};
 use crate::scratch::{Columns, Scratch, Square, Threads};
 use crate::workspace::CpuWorkspace;
@@ -85,7 +84,7 @@ impl<T: CpuScalar> Square<T> {
     pub(crate) fn factor(&mut self, taken: Taken) -> Outcome {
         let ld = self.columns.ld();
         let outcome = match taken {
-            Taken::Matrix => match getrf(self.columns.as_mut_slice(), ld, &mut self.pivots) {
+            Taken::Matrix => match T::factor_recursively(self.columns.as_mut_slice(), ld, &mut self.pivots) {
                 Some(column) => Outcome::Singular { column },
                 None => Outcome::Regular,
             },

@@ -1,6 +1,7 @@
 //! The routines, compiled for every scalar and instruction set here, once, and not wherever they are called from.
 
-use batchla_core::{Complex, Scalar};
+use batchla_core::{Complex, Scalar, Transpose};
+use faer::traits::ComplexField;
 
 use crate::blocked::{
     BlockedGetrs, ExchangeRows, FactorPanel, InvertLower, InvertUpper, PackColumns, Pairs, SumLower, SumUpper,
@@ -8,6 +9,7 @@ use crate::blocked::{
 };
 use crate::interleaved::{Getri, Getrs, Pack, PackGetrf, Stretch, Unpack};
 use crate::simd::{InstructionSet, Lanes, MOST_LANES, Vector, Work, dispatch};
+use crate::{getrf, getri, getrs, vector};
 
 macro_rules! routines {
     ($($(#[$doc:meta])* $name:ident($work:ty) -> $output:ty;)*) => {
@@ -68,6 +70,42 @@ routines! {
     transposed(Transposed<'_, Self>) -> ();
     /// Tells lanes that are not finite.
     spoiled(Spoiled<'_, Self>) -> u32;
+}
+
+/// The same of the plan `faer`, on the widest vectors at hand.
+macro_rules! recursive {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $of:ty),*) -> $output:ty, by $by:path;)*) => {
+        /// The routines of a scalar that faer computes with.
+        pub trait Recursive: ComplexField {
+            $($(#[$doc])* fn $name($($argument: $of),*) -> $output;)*
+        }
+        recursive!(@all f32 { $($name($($argument: $of),*) -> $output, $by;)* });
+        recursive!(@all f64 { $($name($($argument: $of),*) -> $output, $by;)* });
+        recursive!(@all Complex<f32> { $($name($($argument: $of),*) -> $output, $by;)* });
+        recursive!(@all Complex<f64> { $($name($($argument: $of),*) -> $output, $by;)* });
+    };
+    (@all $scalar:ty { $($name:ident($($argument:ident: $of:ty),*) -> $output:ty, $by:path;)* }) => {
+        impl Recursive for $scalar {
+            $(fn $name($($argument: $of),*) -> $output {
+                $by($($argument),*)
+            })*
+        }
+    };
+}
+
+recursive! {
+    /// Factors; gives the column of the first zero pivot.
+    factor_recursively(a: &mut [Self], ld: usize, pivots: &mut [u32]) -> Option<usize>, by getrf::getrf;
+    /// Inverts from factors.
+    invert_by_columns(lu: &[Self], x: &mut [Self], ld: usize, pivots: &[u32]) -> (), by getri::getri;
+    /// The same by blocks.
+    invert_by_blocks(lu: &[Self], x: &mut [Self], ld: usize, pivots: &[u32]) -> (), by getri::getri_by_blocks;
+    /// Solves from factors.
+    solve_by_columns(lu: &[Self], x: &mut [Self], ld: usize, pivots: &[u32], transpose: Transpose) -> (), by getrs::getrs;
+    /// The same by blocks.
+    solve_by_blocks(lu: &[Self], x: &mut [Self], ld: usize, pivots: &[u32], transpose: Transpose) -> (), by getrs::getrs_by_blocks;
+    /// Whether all elements of whole chunks are finite.
+    all_finite(column: &[Self]) -> bool, by vector::all_finite;
 }
 
 /// Which lanes hold something that is not finite: bit by bit.

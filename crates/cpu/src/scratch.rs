@@ -4,9 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use batchla_core::{Error, HostArray, MatrixMut, MatrixRef, Scalar};
 
+use crate::backend::CpuScalar;
 use crate::engine::Sizes;
 use crate::group::Group;
-use crate::vector::{LANES, all_finite};
+use crate::vector::LANES;
 use crate::workspace::Shape;
 
 /// The distance of columns in scratch memory: whole chunks, and no multiple of 1 KiB, since columns a power of two apart
@@ -72,16 +73,18 @@ impl<T: Scalar> Columns<T> {
         self.elements.chunks(self.ld).map(|column| &column[..self.rows])
     }
 
-    /// Whether every element is finite.
-    pub(crate) fn finite(&mut self) -> bool {
-        self.clean = all_finite(&self.elements);
-        self.clean
-    }
-
     /// The 1-norm: the largest sum of moduli of a column; NaN where any is.
     pub(crate) fn one_norm(&self) -> T::Real {
         let sums = self.iter().map(|column| column.iter().map(|x| x.modulus()).sum());
         sums.fold(num_traits::zero(), |largest: T::Real, sum: T::Real| if sum <= largest { largest } else { sum })
+    }
+}
+
+impl<T: CpuScalar> Columns<T> {
+    /// Whether every element is finite.
+    pub(crate) fn finite(&mut self) -> bool {
+        self.clean = T::all_finite(&self.elements);
+        self.clean
     }
 }
 

@@ -3,7 +3,6 @@
 use batchla_core::{BatchedSolve, Error, HostMemory, MatrixRef, Outcome, Prepared, SolveArgs, Transpose};
 
 use crate::backend::{Cpu, CpuPrepared, CpuScalar};
-use crate::getrs::{getrs, getrs_by_blocks};
 use crate::lu::{check_pivots, serving};
 use crate::parallel::{One, Results};
 use crate::scratch::{Columns, Square};
@@ -77,13 +76,13 @@ impl<T: CpuScalar> Square<T> {
         let (lu, ld) = (self.columns.as_slice(), self.columns.ld());
         x.pack(b);
         if self.has_reciprocals() {
-            getrs_by_blocks(lu, x.as_mut_slice(), ld, &self.pivots, transpose);
+            T::solve_by_blocks(lu, x.as_mut_slice(), ld, &self.pivots, transpose);
             if x.finite() {
                 return Outcome::Regular;
             }
             x.pack(b);
         }
-        getrs(lu, x.as_mut_slice(), ld, &self.pivots, transpose);
+        T::solve_by_columns(lu, x.as_mut_slice(), ld, &self.pivots, transpose);
         if x.finite() { Outcome::Regular } else { Outcome::NotFinite }
     }
 }
