@@ -6,7 +6,7 @@ use super::COLUMNS;
 use super::tile::place;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 
-/// Makes the exchanges, the first of them in row `top`, in all columns.
+/// Makes the exchanges, the first of them in row `top`, in all columns. Where there are several, a vector begins there.
 #[inline(always)]
 pub(super) fn exchange_rows<L: Lanes>(a: &mut [L], ld: usize, top: usize, exchanges: &[u32]) {
     if !a.is_empty() {
@@ -71,7 +71,7 @@ fn exchange_row<L: Lanes>(columns: &mut [<L::Vector as Vector>::Real], column: u
     }
 }
 
-/// Makes the exchanges of the rows of a vector, or of the first of them, in turn.
+/// Makes the exchanges of the rows of a vector, which begins with row `top`, or of the first of them, in turn.
 ///
 /// What comes to such a row stays there, and no later exchange asks for it: these rows are put in their places together, by half as many stores.
 #[inline(always)]
@@ -85,6 +85,7 @@ fn exchange_vector<L: Lanes>(
     for k in 0..L::COUNT {
         from[k] = place::<L>(exchanges.get(k).map_or(top + k, |&p| p as usize));
     }
+    assert!(top.is_multiple_of(L::COUNT));
     let top = place::<L>(top);
     // Looked at here, not in every column.
     assert!(from.iter().fold(top + L::COUNT - 1, |most, &p| most.max(p)) + (L::PARTS - 1) * L::COUNT < column);
