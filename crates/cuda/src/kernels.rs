@@ -68,6 +68,7 @@ macro_rules! resident {
             "operand.cuh",
             "block.cuh",
             "panel.cuh",
+            "streaming.cuh",
             "resident.cuh",
             "tile.cuh"
             $(, $more)*

@@ -488,13 +488,25 @@ mutants! {
         shown: Check("uninitialised memory"),
     }
     every_other_column_is_left_out {
-        file: "resident.cuh", from: "step = share.groups * ABREAST;", to: "step = 2 * share.groups * ABREAST;", order: 37, plan: "resident:panel=8,tensor=1", shown: Check("uninitialised memory"),
+        file: "resident.cuh", from: "step = share.groups * COLUMNS;", to: "step = 2 * share.groups * COLUMNS;", order: 37, plan: "resident:panel=8,tensor=1", shown: Check("uninitialised memory"),
     }
     what_the_second_round_of_a_column_brings_is_left_out {
         file: "resident.cuh", from: "UNROLL for (int r = 0; r < ROUNDS; ++r)", to: "UNROLL for (int r = 0; r < 1; ++r)", order: 77, plan: "resident", shown: Check("uninitialised memory"),
     }
     rows_of_a_window_go_to_where_those_before_them_stand {
-        file: "window.cuh", from: "chip.place_of(min(tid + r * CREW, n - 1), WINDOW", to: "chip.place_of(min(tid, n - 1), WINDOW", order: 77, plan: "resident:panel=8,window=32,helpers=1", shown: Results,
+        file: "window.cuh", from: "chip.place_of(row_or_last(r, tid, n), WINDOW", to: "chip.place_of(row_or_last(0, tid, n), WINDOW", order: 77, plan: "resident:panel=8,window=32,helpers=1", shown: Results,
+    }
+    rows_on_the_left_that_come_side_by_side_stand_with_the_first {
+        file: "window.cuh", from: "chip.past_origin(row_or_last(top + r,", to: "chip.past_origin(row_or_last(top,", order: 77, plan: "resident:panel=8,window=32,helpers=0", shown: Results,
+    }
+    rows_that_are_written_side_by_side_go_to_the_first {
+        file: "resident.cuh", from: "target[r * CREW] = x;", to: "target[0] = x;", order: 77, plan: "resident:panel=8,window=32,helpers=0", shown: Results,
+    }
+    the_last_row_of_a_matrix_is_taken_for_one_beyond {
+        file: "resident.cuh", from: "surely_there(r) || tid + r * CREW < n;", to: "surely_there(r) || tid + r * CREW < n - 1;", order: 61, plan: "resident", shown: Results,
+    }
+    every_other_column_of_u_behind_a_strip_is_left_out {
+        file: "getrf_trailing.cu", from: "c < TILE; c += SETS", to: "c < TILE; c += 2 * SETS", order: 40, plan: STRIPS, shown: Check("uninitialised memory"),
     }
     the_last_column_of_a_whole_block_is_not_written {
         file: "resident.cuh", from: "if (first + NB <= end) {", to: "if (first + NB < end) {", plan: "resident", shown: Results,

@@ -18,18 +18,11 @@ const ALLOWANCES: &[Allowance] = &[
     // On an H200 as many blocks a multiprocessor as fit beat fewer that spill nothing: f64 of order 128, ms for 10 000, 3.69 with 80 registers, 3.86 with 96;
     // f64 of order 512, 1 000, 16.0 with 128 registers and two blocks, more than 17 in all other ways; c64 of order 512, 39.8 so and 42.9 with a wider panel.
     allow("getrf", &["SCALAR=0", "NB=16", "ROWS=1"], 192),
-    allow("getrf", &["SCALAR=0", "NB=16", "ROWS=2"], 128),
     allow("getrf", &["SCALAR=1", "NB=8", "ROWS=1"], 60),
-    allow("getrf", &["SCALAR=1", "NB=16", "ROWS=1"], 72),
-    allow("getrf", &["SCALAR=1", "NB=12", "ROWS=2"], 224),
+    allow("getrf", &["SCALAR=1", "NB=16", "ROWS=1"], 20),
     allow("getrf", &["SCALAR=2", "NB=8", "ROWS=1"], 88),
     allow("getrf", &["SCALAR=2", "NB=16", "ROWS=1"], 20),
-    // Of orders 257 to 304, with the registers that the tuner found fastest (benches/record/nvidia-h200/2026-11-22/tune-c32-factorize-large).
-    allow("getrf", &["SCALAR=2", "NB=12", "ROWS=1"], 64),
     allow("getrf", &["SCALAR=3", "NB=8", "ROWS=1"], 148),
-    allow("getrf", &["SCALAR=3", "NB=12", "ROWS=1"], 272),
-    // Order 1024, in blocks of 512 threads; not measured against another.
-    allow("getrf", &["SCALAR=2", "NB=12", "ROWS=2"], 252),
     // Shared out to many blocks: 8 matrices of order 512 take 1.03 ms so on an H100, 1.21 by panels of eight columns, which spill nothing.
     allow("getrf_spread", &["SCALAR=3", "NB=12"], 216),
     // Strips of large matrices: three blocks a multiprocessor, or two of c64 by panels of eight, beat what spills nothing. On an H100, all strips of order 512 but the first, 1 000 matrices, to the end:
@@ -47,11 +40,11 @@ const ALLOWANCES: &[Allowance] = &[
     // columns, which spill nothing, 6.4 (an H100).
     allow("getrf_trailing", &["SCALAR=0"], 336),
     allow("getrf_trailing", &["SCALAR=1"], 4),
-    allow("getrf_trailing", &["SCALAR=2"], 204),
-    allow("getrf_trailing", &["SCALAR=3"], 16),
-    // Their end on chip, as LU by windows below: 28 bytes at most on an H100, and 124 in c64.
-    allow("getrf_finish", &["SCALAR=0"], 164),
-    allow("getrf_finish", &["SCALAR=1"], 476),
+    allow("getrf_trailing", &["SCALAR=2"], 160),
+    allow("getrf_trailing", &["SCALAR=3"], 72),
+    // Their end on chip, as LU by windows below: 48 bytes at most on an H100.
+    allow("getrf_finish", &["SCALAR=0"], 160),
+    allow("getrf_finish", &["SCALAR=1"], 512),
     allow("getrf_finish", &["SCALAR=2"], 120),
     allow("getrf_finish", &["SCALAR=3"], 124),
     // On chip: as many blocks a multiprocessor as shared memory holds beat fewer that spill nothing, wherever both were measured on an H200 (batches of 10 000): LU of
@@ -59,7 +52,6 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=0", "HELPERS=0"], 56),
     allow("getrf", &["SCALAR=1", "HELPERS=0"], 40),
     allow("getrf", &["SCALAR=2", "HELPERS=0"], 104),
-    allow("getrf", &["SCALAR=3", "HELPERS=0"], 28),
     allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 116),
     allow("getrf_getri", &["SCALAR=1", "HELPERS=0"], 16),
     // Rows that are posted without a branch: what spills is less than what is saved, LU of f32 of order 64 0.237 ms before and 0.208 with them
@@ -70,46 +62,37 @@ const ALLOWANCES: &[Allowance] = &[
     // More blocks and helpers than registers for them: LU of f32 of order 48, 0.125 ms for 10 000, 0.133 with blocks that spill nothing; inverse of f64 of order 80, 1.25 and 1.49
     // (benches/record/nvidia-h200/2026-11-24/choices-rows.csv and choices-rows-inverse.csv).
     allow("getrf", &["SCALAR=0", "HELPERS=1", "BLOCKS=16"], 200),
-    allow("getrf", &["SCALAR=0", "HELPERS=2", "BLOCKS=6"], 96),
+    allow("getrf", &["SCALAR=0", "HELPERS=2", "BLOCKS=6"], 20),
     allow("getrf", &["SCALAR=1", "HELPERS=2", "WINDOW=0"], 16),
     allow("getrf_getri", &["SCALAR=3", "HELPERS=1"], 80),
     // Panels of four columns, and as many blocks as shared memory holds: of order 40, 10 000 on an H200, LU of c64 0.273 ms with 128 registers, 0.278 with 168, which spill nothing; LU of
     // c32 0.166 with 80, 0.173 with 96, its inverse 0.413 and 0.418. What spills elsewhere was not measured.
     allow("getrf", &["SCALAR=2", "NB=4", "HELPERS=1", "WINDOW=0"], 40),
-    allow("getrf", &["SCALAR=3", "NB=4", "HELPERS=1", "WINDOW=0"], 28),
+    allow("getrf", &["SCALAR=3", "NB=4", "HELPERS=1", "WINDOW=0"], 76),
     allow("getrf_getri", &["SCALAR=2", "NB=4", "HELPERS=1"], 120),
     allow("getrf_getri", &["SCALAR=3", "NB=4", "HELPERS=1"], 128),
     // Sums in whole steps: of f64 of orders 80 and 88, on an H200, 0.5 to 1.6 % faster than by a ragged one, which spilled 16.
     allow("getrf_getri", &["SCALAR=1", "HELPERS=2"], 28),
     // Of f64 of order 48 for 10 000, 0.37 ms so, 0.41 with 144 registers and with 168, on an H200.
-    allow("getrf_getri", &["SCALAR=1", "HELPERS=1", "BLOCKS=8"], 36),
-    // By windows: a thread has all the registers that there are, and one warp as many rows as the order has, then half as many. On an H100 real ones spill 16 bytes at most, and complex ones that do
-    // were faster than what spills less: c64 of order 200, 4 000, 9.7 ms with 100 bytes, 10.7 with none, c64 of 256 20.2 with 144, 22.2 with none
-    // (benches/record/nvidia-h100/2026-11-26/choices-windows.csv). Most spills where NVRTC is 12.9, or where there are no matrix instructions; what it costs there was not measured.
-    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 148),
-    allow("getrf", &["SCALAR=0", "WINDOW=40", "HELPERS=1"], 80),
-    allow("getrf", &["SCALAR=0", "WINDOW=48", "HELPERS=1"], 4),
-    allow("getrf", &["SCALAR=0", "WINDOW=56", "HELPERS=1"], 4),
-    allow("getrf", &["SCALAR=1", "WINDOW=24", "HELPERS=3"], 484),
-    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 60),
-    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=3"], 400),
-    allow("getrf", &["SCALAR=1", "WINDOW=40", "HELPERS=3"], 436),
-    allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=3"], 16),
-    allow("getrf", &["SCALAR=1", "WINDOW=56", "HELPERS=3"], 16),
-    allow("getrf", &["SCALAR=1", "WINDOW=72", "HELPERS=1"], 16),
-    allow("getrf", &["SCALAR=2", "WINDOW=16", "HELPERS=1"], 144),
-    allow("getrf", &["SCALAR=3", "WINDOW=12", "HELPERS=3"], 312),
-    allow("getrf", &["SCALAR=3", "WINDOW=20", "HELPERS=3"], 176),
-    allow("getrf", &["SCALAR=3", "WINDOW=24", "HELPERS=1"], 296),
-    allow("getrf", &["SCALAR=3", "WINDOW=24", "HELPERS=3"], 176),
-    allow("getrf", &["SCALAR=3", "WINDOW=28", "HELPERS=3"], 316),
-    allow("getrf", &["SCALAR=3", "WINDOW=32", "HELPERS=3"], 300),
+    // By windows: a thread has all the registers that there are, and one warp as many rows as the order has, then half as many. On an H100 and an H200 real ones spill 16 bytes at most, complex ones none.
+    // Most spills where NVRTC is 12.9, or where there are no matrix instructions; what it costs there was not measured.
+    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 216),
+    allow("getrf", &["SCALAR=0", "WINDOW=40", "HELPERS=1"], 32),
+    allow("getrf", &["SCALAR=0", "WINDOW=48", "HELPERS=1"], 16),
+    allow("getrf", &["SCALAR=0", "WINDOW=56", "HELPERS=1"], 16),
+    allow("getrf", &["SCALAR=1", "WINDOW=24", "HELPERS=3"], 480),
+    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 40),
+    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=3"], 428),
+    allow("getrf", &["SCALAR=1", "WINDOW=40", "HELPERS=3"], 456),
+    allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=3"], 32),
+    allow("getrf", &["SCALAR=1", "WINDOW=56", "HELPERS=3"], 32),
+    allow("getrf", &["SCALAR=3", "WINDOW=24", "HELPERS=1"], 212),
     // Inverses by windows, likewise: c32 of order 192, 4 000, 10.8 ms with four blocks a multiprocessor, 10.9 with three; of 160, 10 000, 6.3 and 6.6; others in
     // benches/record/nvidia-h200/2026-11-21/choices-inverse.csv and 2026-11-26/choices-inverse.csv. One kernel for eight orders spills more than that for one.
     allow("getri_resident", &["SCALAR=0", "NB=16"], 232),
     allow("getri_resident", &["SCALAR=0", "NB=32"], 296),
     allow("getri_resident", &["SCALAR=1", "NB=16"], 48),
-    allow("getri_resident", &["SCALAR=1", "NB=24"], 112),
+    allow("getri_resident", &["SCALAR=1", "NB=24"], 96),
     allow("getri_resident", &["SCALAR=1", "NB=32"], 136),
     allow("getri_resident", &["SCALAR=2", "NB=16"], 272),
     allow("getri_resident", &["SCALAR=3", "NB=16"], 168),
@@ -121,13 +104,10 @@ const ALLOWANCES: &[Allowance] = &[
     // Without matrix instructions: eight rows of U of four columns take 64 registers. What it costs was not measured.
     allow("getrs_resident", &["SCALAR=1", "TENSOR=0"], 380),
     allow("getrs_resident", &["SCALAR=2", "BAND=0"], 92),
-    allow("getrs_resident", &["SCALAR=2", "BAND=128"], 104),
-    allow("getrs_resident", &["SCALAR=3", "BAND=64"], 1044),
-    allow("getrs_resident", &["SCALAR=3", "BAND=128"], 308),
-    allow("gesv", &["SCALAR=0", "COLUMNS=0"], 236),
+    allow("getrs_resident", &["SCALAR=3", "BAND=64"], 1012),
+    allow("getrs_resident", &["SCALAR=3", "BAND=128"], 80),
+    allow("gesv", &["SCALAR=0", "COLUMNS=0"], 216),
     allow("gesv", &["SCALAR=1", "COLUMNS=0"], 164),
-    allow("gesv", &["SCALAR=1", "COLUMNS=1"], 16),
-    allow("gesv", &["SCALAR=3", "COLUMNS=0"], 16),
     // Elements of U⁻¹ wait in registers beside the sums: on an H200, which spills at order 1024 alone, faster than summing where they lie. What spills elsewhere was not measured.
     allow("getri", &["SCALAR=0", "NB=8"], 116),
     allow("getri", &["SCALAR=0", "NB=16"], 124),

@@ -132,6 +132,7 @@ pub(super) const TRIALS: &[(Gpu, Trial)] = &[
     (SM_90, trial(F64, 6, "resident:panel=2,rows=8", Step::Factorize, false)),
     (SM_90, trial(F64, 40, "resident:panel=4,window=12", Step::Factorize, false)),
     (SM_90, trial(F64, 70, "resident:panel=4,window=8,helpers=1", Step::Factorize, false)),
+    (SM_90, trial(F64, 77, "resident:panel=8,window=32,helpers=0", Step::Factorize, false)),
     (SM_90, trial(C64, 20, "resident:panel=3,window=9,helpers=1", Step::Factorize, false)),
     (SM_90, trial(F64, 40, "left-looking:panel=7,ahead=4,stages=0", Step::Factorize, false)),
     (SM_90, trial(F64, 75, INSTRUCTIONS, Step::Factorize, false)),

@@ -8,15 +8,12 @@ static_assert(TEAMS == 1 && !INVERTS && BATCHLA_UNIT_ROWS_IN == BATCHLA_UNIT_ROW
 extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getrf_finish(Operand lu, u32* pivots, u32* status, u64 batch, int whole, int base) {
     extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ Staggered<Shared> all[TEAMS];
-    // As `getrf` has it with more teams than one: what the compiler does not see through it does not keep in registers.
-    const int n = whole - base, order = order_on_chip(n), tid = crew_thread(), mine = opaque(0);
-    Shared& shared = all[mine];
+    __shared__ Staggered<Shared> shared;
+    const int n = whole - base, order = order_on_chip(n), tid = crew_thread();
     if (HELPERS > 0) begin_meetings(&shared.meeting, CREW);
-    for (u64 first = blockIdx.x; first < batch; first += gridDim.x) {
-        const u64 b = first + mine;
+    for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
         const Input in(lu, b);
-        const Chip chip(memory, order, mine);
+        const Chip chip(memory, order, 0);
         const Output out(lu, b);
         u32* const exchanges = pivots + b * whole + base;
         bool bad = getrf_by_windows(in, out, chip, shared, n, order, tid);

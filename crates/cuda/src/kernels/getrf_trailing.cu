@@ -217,6 +217,16 @@ __device__ inline void trace(const Trailing& chip, const u32* exchanges, int dep
     crew_sync();
 }
 
+// `f(i, c)` for rows i before `depth` and columns c of the tile: neighbouring threads have neighbouring rows, and each the same in all of its columns.
+template <class F>
+__device__ inline void for_upper(int depth, int tid, F f) {
+    constexpr int DEEP = MOST < CREW ? MOST : CREW, SETS = CREW / DEEP;
+    if (tid >= DEEP * SETS) return;
+    for (int i = tid % DEEP; i < depth; i += DEEP)
+#pragma unroll 4
+        for (int c = tid / DEEP; c < TILE; c += SETS) f(i, c);
+}
+
 // U = L^-1 A. A warp has some columns for itself.
 __device__ inline void solve_tile(const Trailing& chip, Output lu, int depth, int tid) {
     const int warp = crew_warp<TENSOR>(tid), lane = tid % WARP, first = warp * SHARE;
@@ -256,14 +266,13 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
         const Exchanged source = {{Input(a, b), column}, chip.origin};
         const Placed place = {out, column};
         trace(chip, pivots + b * order + base, depth, n, base, tid);
-        for (int e = tid; e < depth * TILE; e += CREW) {
-            const int i = e % depth, c = e / depth;
+        for_upper(depth, tid, [&](int i, int c) {
             if (c < width) {
                 copy_async(chip.upper.at(i, c), source.at(i, c));
             } else {
                 *chip.upper.at(i, c) = zero<Scalar>();
             }
-        }
+        });
         commit_copies();
         solve_tile(chip, out, depth, tid);
         for (int e = tid; !TENSOR && e < depth * TILE; e += CREW) chip.lines()[e] = *chip.upper.at(e / TILE, e % TILE);
@@ -281,12 +290,12 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
         }
         crew_sync();  // rows of A that have gone below are read before those of U are written where they stood
         bool bad = false;
-        for (int e = tid; e < depth * width; e += CREW) {
-            const int i = e % depth, c = e / depth;
+        for_upper(depth, tid, [&](int i, int c) {
+            if (c >= width) return;
             const Scalar u = *chip.upper.at(i, c);
             bad = bad || !is_finite(u);
             *place.at(i, c) = u;
-        }
+        });
         if (crew_any(bad) && tid == 0) atomicExch(status + b, NOT_FINITE);
         crew_sync();
     }

@@ -42,7 +42,7 @@ struct Solved {
 __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int n, int order, int tid, int base) {
     const auto fetch = [&](int first) {
         const int last = min(first + NB, n);
-        fetch_columns(chip.columns_from(first), lu, first, last, last, Share<CREW>{opaque(tid), 0, 1});
+        fetch_columns<ONCE>(chip.columns_from(first), lu, first, last, last, Share<CREW>{opaque(tid), 0, 1});
     };
     fetch(0);
 #pragma unroll 1
@@ -73,7 +73,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         const Resident a = chip.columns_from(first);
         Input below = lu;
         below.origin = lu.at(first, 0);
-        fetch_columns({a.at(first, 0), a.stride}, below, first, min(first + NB, n), n - first, Share<CREW>{opaque(tid), 0, 1});
+        fetch_columns<ONCE>({a.at(first, 0), a.stride}, below, first, min(first + NB, n), n - first, Share<CREW>{opaque(tid), 0, 1});
     };
     Real trace = 0;  // as long as all is finite
     const int last = (n - 1) / NB * NB;

@@ -291,7 +291,7 @@ __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared,
 #pragma unroll 1
     for (int part = helps ? 1 : 0; part < (APART && !helps ? 1 : 2); ++part) {
         const int from = part * NB, last = part == 0 ? NB : end;
-        if (live) fetch_columns(chip.matrix, in, from, min(last, n), n, share);
+        if (live) fetch_columns<ONCE>(chip.matrix, in, from, min(last, n), n, share);
         fill_beyond(chip.matrix, from, last, live ? n : 0, order, share);
     }
     if (!APART) {

@@ -1,6 +1,7 @@
 // What of a matrix is on chip: all, or some columns at a time. Read once, worked on in shared memory, written once.
 #pragma once
 #include "panel.cuh"
+#include "streaming.cuh"
 
 static_assert(NB % Pack::LENGTH == 0, "panels of whole packs");
 
@@ -12,6 +13,8 @@ constexpr int TEAMS = BATCHLA_TEAMS;  // matrices a block; above one only where 
 constexpr int HELPERS = BATCHLA_HELPERS;
 constexpr int CREW = THREADS + HELPERS * WARP;
 constexpr int OWN_ROWS = (ROWS * THREADS + CREW - 1) / CREW;  // where the whole crew shares the rows
+// Of those, how many a thread moves side by side, so that it waits for them once: where they are few, one after another is faster.
+constexpr int ABREAST = OWN_ROWS > 2 ? OWN_ROWS : 1;
 static_assert(WARPS == 1, "one warp factors panels");
 static_assert(WINDOW % NB == 0 && (WINDOW == 0 || TEAMS == 1), "windows of whole panels, one matrix a block");
 static_assert(HELPERS == 0 || (LANES == WARP && TEAMS == 1), "helpers of one warp");
@@ -70,6 +73,10 @@ constexpr int EXACT = BATCHLA_EXACT;  // the order itself, where a class of orde
 constexpr bool IN_REGISTERS = ORDER > 0 && ORDER <= NB && HELPERS == 0;
 constexpr int WIDTH = IN_REGISTERS ? ORDER : NB;  // columns of a panel that take part
 __device__ inline int known(int n) { return ORDER > 0 && ORDER <= NB ? ORDER : n; }
+// Row r of a thread, where the whole crew shares the rows: whether it is one of the matrix, known of most when compiled; and itself, or the last one.
+__device__ constexpr bool surely_there(int r) { return ORDER > NB && (r + 1) * CREW <= ORDER - NB + 1; }
+__device__ inline bool is_there(int r, int tid, int n) { return surely_there(r) || tid + r * CREW < n; }
+__device__ inline int row_or_last(int r, int tid, int n) { return surely_there(r) ? tid + r * CREW : min(tid + r * CREW, n - 1); }
 // On chip a matrix of order n has whole panels: what is beyond it is the identity.
 __device__ inline int order_on_chip(int n) { return ORDER > NB || IN_REGISTERS ? ORDER : ORDER > 0 ? NB : (n + NB - 1) / NB * NB; }
 
@@ -163,6 +170,17 @@ __device__ inline T* first_from(E* x) {
     return reinterpret_cast<T*>(ODD ? (u64(x) + sizeof(T) - sizeof(E)) / sizeof(T) * sizeof(T) : u64(x));
 }
 
+// Whether L2 is to let go of what is read once before columns that windows read again: numbers of four bytes lost by it.
+constexpr bool ONCE = WINDOW > 0 && sizeof(Scalar) > 4;
+template <bool Once, class T>
+__device__ inline void copy(T* shared, const T* global) {
+    if (Once) {
+        copy_once(shared, global);
+    } else {
+        copy_async(shared, global);
+    }
+}
+
 // The calling thread's share of a piece of work: thread `own` of group `group` of `groups`, of `Wide` threads each.
 template <int Wide>
 struct Share {
@@ -174,28 +192,28 @@ struct Share {
 
 // Begins to copy columns `from` .. `end` of a matrix, `T` by `T`, neighbours by neighbouring threads. A column is asked for whole before the next: what two copies share of a line comes
 // once if they follow each other.
-template <class T, int Wide>
+template <class T, bool Once, int Wide>
 __device__ inline void fetch_by(Resident to, Input a, int from, int end, int n, Share<Wide> share) {
     constexpr int LENGTH = sizeof(T) / sizeof(Scalar), MOST = ((ORDER > 0 ? ORDER : ROWS * LANES) + LENGTH - 1) / LENGTH;
     // Where columns are short, some side by side.
-    constexpr int DEEP = MOST > Wide / 2 ? Wide : MOST > Wide / 4 ? Wide / 2 : Wide / 4, ROUNDS = (MOST + DEEP - 1) / DEEP, ABREAST = Wide / DEEP;
+    constexpr int DEEP = MOST > Wide / 2 ? Wide : MOST > Wide / 4 ? Wide / 2 : Wide / 4, ROUNDS = (MOST + DEEP - 1) / DEEP, COLUMNS = Wide / DEEP;
     constexpr int AT_ONCE = WINDOW == NB ? 1 : LENGTH < Pack::LENGTH ? 4 : ROUNDS > 2 ? 1 : 4 / ROUNDS;  // as measured
-    const int row = share.own % DEEP * LENGTH, column = from + share.group * ABREAST + share.own / DEEP, step = share.groups * ABREAST;
+    const int row = share.own % DEEP * LENGTH, column = from + share.group * COLUMNS + share.own / DEEP, step = share.groups * COLUMNS;
     const Scalar* source = a.at(row, column);
     Scalar* target = to.at(row, column);
 #pragma unroll(AT_ONCE)
     for (int j = column; j < end; j += step, source += step * a.col, target += step * to.stride)
         UNROLL for (int r = 0; r < ROUNDS; ++r)
-            if (row + (r * DEEP + 1) * LENGTH <= n) copy_async(first_from<T>(target) + r * DEEP, first_from<const T>(source) + r * DEEP);
+            if (row + (r * DEEP + 1) * LENGTH <= n) copy<Once>(first_from<T>(target) + r * DEEP, first_from<const T>(source) + r * DEEP);
 }
 
 // Begins to copy columns `from` .. `end` of a matrix, by packs where all begin where one does (`ODD`: or half a pack later, in turn), else by elements.
-template <int Wide>
+template <bool Once = false, int Wide>
 __device__ inline void fetch_columns(Resident to, Input a, int from, int end, int n, Share<Wide> share) {
     if (BATCHLA_UNIT_ROWS_IN) {
         const auto begins = [&](int j) { return u64(a.at(0, j)) % sizeof(Pack) == 0; };
         if (Pack::LENGTH > 1 && (ODD || begins(from) && a.col % Pack::LENGTH == 0)) {
-            fetch_by<Pack>(to, a, from, end, n, share);
+            fetch_by<Pack, Once>(to, a, from, end, n, share);
             // The rest, a row at a time: a copy by one lane costs as much as by all.
 #pragma unroll 1
             for (int i = n / Pack::LENGTH * Pack::LENGTH; i < n; ++i)
@@ -205,7 +223,7 @@ __device__ inline void fetch_columns(Resident to, Input a, int from, int end, in
                     copy_async(to.at(k, j), a.at(k, j));
                 }
         } else {
-            fetch_by<Scalar>(to, a, from, end, n, share);
+            fetch_by<Scalar, Once>(to, a, from, end, n, share);
         }
     } else {
         // A thread has a column.
@@ -234,40 +252,43 @@ __device__ inline void fill_beyond(Resident a, int from, int end, int n, int ord
 }
 
 // Writes columns `begin` .. `end` of a matrix, which are on chip, rows where they belong. Returns whether an element is not finite. Neighbouring threads take neighbours in memory.
-__device__ inline bool store(const Chip& chip, Output to, int begin, int end, int n, int tid) {
-    constexpr bool OWN = BATCHLA_UNIT_ROWS_OUT;
+__device__ inline bool store(const Chip& chip, Output to, int begin, int end, int n, int thread) {
     constexpr int REST_AT_ONCE = Number<Scalar>::COMPLEX && Pack::LENGTH == 2 ? NB : 1;  // as measured
     const Resident from = chip.columns_from(begin);
-    Real trace = 0;  // as long as all is finite
-    UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-        const int t = tid + r * CREW + (OWN ? 0 : begin);
-        if (t >= (OWN ? n : end)) continue;
-        if (OWN) {
-            const int row = chip.origin[t];
-            for (int first = begin; first < end; first += NB) {
-                const Scalar* source = from.at(chip.row_in(t, row, first, begin), first);
-                Scalar* target = to.at(t, first);
-                const auto move = [&] {
-                    trace = traced(trace, *source);
-                    *target = *source;
-                    source += from.stride;
-                    target += to.col;
-                };
-                if (first + NB <= end) {
-                    UNROLL for (int c = 0; c < NB; ++c) move();
-                } else {
-#pragma unroll(REST_AT_ONCE)
-                    for (int c = 0; c < NB - 1; ++c)
-                        if (first + c < end) move();
-                }
-            }
-        } else {
-            for (int i = 0; i < n; ++i) {
-                const Scalar x = *from.at(chip.row_in(i, chip.origin[i], t - (t - begin) % NB, begin), t);
+    const int tid = opaque(thread);  // no address is kept from window to window
+    Real trace = 0;                  // as long as all is finite
+    UNROLL for (int top = 0; BATCHLA_UNIT_ROWS_OUT && top < OWN_ROWS; top += ABREAST) {
+        if (ABREAST == 1 && !is_there(top, tid, n)) continue;
+        int origin[ABREAST];
+        UNROLL for (int r = 0; r < ABREAST; ++r) origin[r] = chip.origin[row_or_last(top + r, tid, n)];
+        Scalar* target = to.at(tid + top * CREW, begin);
+#pragma unroll 1
+        for (int first = begin; first < end; first += NB) {
+            const Scalar* source[ABREAST];
+            UNROLL for (int r = 0; r < ABREAST; ++r) source[r] = from.at(chip.row_in(row_or_last(top + r, tid, n), origin[r], first, begin), first);
+            const auto put = [&](int r, Scalar x) {
                 trace = traced(trace, x);
-                *to.at(i, t) = x;
+                if (ABREAST == 1 || is_there(top + r, tid, n)) target[r * CREW] = x;
+            };
+            if (first + NB <= end) {
+                Scalar x[ABREAST][NB];
+                UNROLL for (int r = 0; r < ABREAST; ++r)
+                    UNROLL for (int c = 0; c < NB; ++c) x[r][c] = source[r][c * from.stride];
+                UNROLL for (int c = 0; c < NB; ++c, target += to.col)
+                    UNROLL for (int r = 0; r < ABREAST; ++r) put(r, x[r][c]);
+            } else {
+#pragma unroll(REST_AT_ONCE)
+                for (int c = 0; c < NB - 1; ++c, target += to.col)
+                    UNROLL for (int r = 0; r < ABREAST; ++r)
+                        if (first + c < end) put(r, source[r][c * from.stride]);
             }
         }
     }
+    for (int j = begin + tid; !BATCHLA_UNIT_ROWS_OUT && j < end; j += CREW)
+        for (int i = 0; i < n; ++i) {
+            const Scalar x = *from.at(chip.row_in(i, chip.origin[i], j - (j - begin) % NB, begin), j);
+            trace = traced(trace, x);
+            *to.at(i, j) = x;
+        }
     return !(trace == 0);
 }

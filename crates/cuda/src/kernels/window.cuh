@@ -12,14 +12,16 @@ constexpr int SHARE = WINDOW <= 8 * CREW_WARPS ? 8 : WINDOW <= 16 * CREW_WARPS ?
 __device__ inline int last_block(int window, int end) { return (end - 1 - window) / NB; }
 
 // Begins to copy columns `window` .. `end`, each row to where it stands.
-__device__ inline void fetch_window(const Chip& chip, Input in, int window, int end, int n, int order, int tid) {
+__device__ inline void fetch_window(const Chip& chip, Input in, int window, int end, int n, int order, int thread) {
+    const int tid = opaque(thread);  // no address is kept from window to window
     const Resident a = chip.columns_from(window);
     int to[OWN_ROWS];
-    UNROLL for (int r = 0; r < OWN_ROWS; ++r) to[r] = chip.place_of(min(tid + r * CREW, n - 1), WINDOW / NB - 1);
+    UNROLL for (int r = 0; r < OWN_ROWS; ++r) to[r] = chip.place_of(row_or_last(r, tid, n), WINDOW / NB - 1);
 #pragma unroll 1
     for (int j = window; j < min(end, n); ++j)
-        UNROLL for (int r = 0; r < OWN_ROWS; ++r)
-            if (tid + r * CREW < n) copy_async(a.at(to[r], j), in.at(tid + r * CREW, j));
+        UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
+            if (is_there(r, tid, n)) copy<ONCE>(a.at(to[r], j), in.at(tid + r * CREW, j));
+        }
     commit_copies();
     fill_beyond(a, window, end, n, order, Share<CREW>{tid, 0, 1});
 }
@@ -29,11 +31,15 @@ __device__ inline Resident slot(Resident first, int slots, int k) { return {firs
 
 // Begins to copy columns k .. k + NB of L, as they have been written, to `to`: rows from `from` on, each to where it stands in block column `block` on chip.
 __device__ inline void fetch_left(const Chip& chip, Resident to, Output out, int k, int from, int block, int n, int tid) {
-    UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-        const int i = tid + r * CREW;
-        if (i < from || i >= n) continue;
-        const int place = chip.place_of(chip.past_origin(i, k / WINDOW), block);
-        UNROLL for (int c = 0; c < NB; ++c) copy_async(to.at(place, k + c), out.at(i, k + c));
+    const auto wanted = [&](int r) { return tid + r * CREW >= from && is_there(r, tid, n); };
+    UNROLL for (int top = 0; top < OWN_ROWS; top += ABREAST) {
+        if (ABREAST == 1 && !wanted(top)) continue;
+        Scalar* target[ABREAST];
+        UNROLL for (int r = 0; r < ABREAST; ++r) target[r] = to.at(chip.place_of(chip.past_origin(row_or_last(top + r, tid, n), k / WINDOW), block), k);
+        const Scalar* source = out.at(tid + top * CREW, k);
+        UNROLL for (int c = 0; c < NB; ++c, source += out.col)
+            UNROLL for (int r = 0; r < ABREAST; ++r)
+                if (ABREAST == 1 || wanted(top + r)) copy_async(target[r] + c * to.stride, source + r * CREW * out.row);
     }
     commit_copies();
 }
@@ -86,7 +92,7 @@ __device__ inline void settle_windows(const Chip& chip, Output out, int window, 
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             const int i = tid + r * CREW;
             if (i < from(k) || i >= n) continue;
-            UNROLL for (int c = 0; c < NB; ++c) *out.at(i, k + c) = *panel.at(i, k + c);
+            UNROLL for (int c = 0; c < NB; ++c) store_once(out.at(i, k + c), *panel.at(i, k + c));
         }
     }
 }
