@@ -88,16 +88,19 @@ fn order_zero_leaves_no_stale_outcomes() {
     let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
     let layout = BatchLayout::column_major(70, 0, 0).unwrap();
     let problem = Problem::factorize::<f64>(SourceKind::InPlace, layout, layout).unwrap();
-    let prepared = gpu.prepare(&problem, &Options::default()).unwrap();
-    let mut workspace = gpu.workspace(&prepared).unwrap();
-    let mut lu = gpu.allocate_batch::<f64>(layout).unwrap();
-    let mut pivots = gpu.allocate::<u32>(0).unwrap();
-    let mut report = Report::allocate(&gpu, 70, Extras::none()).unwrap();
-    gpu.write(&[3; 70], report.view_mut().outcomes).unwrap();
-    let mut view = lu.view_mut();
-    let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
-    gpu.run_factorize(&prepared, arguments, &mut workspace).unwrap();
-    assert!(report.read_outcomes().unwrap().iter().all(|outcome| outcome.is_regular()));
+    // The planner's own, and threads of several rows, none of which are there.
+    for options in [Options::default(), Options::default().with_plan("resident:rows=8,helpers=1")] {
+        let prepared = gpu.prepare(&problem, &options).unwrap();
+        let mut workspace = gpu.workspace(&prepared).unwrap();
+        let mut lu = gpu.allocate_batch::<f64>(layout).unwrap();
+        let mut pivots = gpu.allocate::<u32>(0).unwrap();
+        let mut report = Report::allocate(&gpu, 70, Extras::none()).unwrap();
+        gpu.write(&[3; 70], report.view_mut().outcomes).unwrap();
+        let mut view = lu.view_mut();
+        let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
+        gpu.run_factorize(&prepared, arguments, &mut workspace).unwrap();
+        assert!(report.read_outcomes().unwrap().iter().all(|outcome| outcome.is_regular()));
+    }
 }
 
 #[test]

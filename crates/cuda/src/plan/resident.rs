@@ -137,7 +137,12 @@ impl ResidentPlan {
             ));
         }
         let threads = if helpers > 0 { WARP } else { on_chip.div_ceil(rows).next_power_of_two() };
-        let rows = if threads == 1 { on_chip } else { rows };
+        let rows = match (threads, order) {
+            (1, _) => on_chip,
+            // Threads of several rows look the last one up, and there is none.
+            (_, 0) => 1,
+            _ => rows,
+        };
         let can = threads == WARP && tensor_step(scalar).is_some_and(|step| panel.is_multiple_of(step));
         let tensor =
             request.number_or("tensor", 0..=1, usize::from(own.tensor && can && has_fast_doubles(limits)))? == 1;
