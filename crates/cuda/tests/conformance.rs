@@ -45,6 +45,7 @@ forced! {
     resident_helpers "resident:panel=4,helpers=2,exact=0";
     resident_windows "resident:panel=8,window=16,helpers=1,exact=0";
     inverse_by_parts "resident:inverse-window=16,inverse-parts=4,exact=0";
+    inverse_copies "resident:inverse-window=8,inverse-copies=2,exact=0";
     shared_panel "shared-panel";
     tree_search "tree-search";
     interchange_serial "interchange-serial";

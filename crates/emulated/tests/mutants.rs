@@ -57,6 +57,8 @@ const F64: Mutant = Mutant {
 
 /// Panels streamed, and updated by matrix instructions.
 const BY_INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,stages=2";
+/// The first and the last solved columns on chip, too.
+const BY_COPIES: &str = "resident:inverse-window=8,inverse-copies=2";
 /// Three strips.
 const STRIPS: &str = "blocked:width=16,panel=8,together=1,finish=0";
 /// Two of which go together.
@@ -564,7 +566,7 @@ mutants! {
         step: Step::All, shown: Results,
     }
     packs_that_are_on_their_way_are_those_before {
-        file: "rows.cuh", from: "load_pack<Upwards, Count>(x[s], k_of(done + s + AHEAD))", to: "load_pack<Upwards, Count>(x[s], k_of(done + s))",
+        file: "rows.cuh", from: "load_pack<Upwards, Count>(x[s], left, k_of(done + s + AHEAD))", to: "load_pack<Upwards, Count>(x[s], left, k_of(done + s))",
         plan: "resident:inverse-window=8,tensor=0", step: Step::All, shown: Results,
     }
     a_row_takes_a_part_once_more_with_the_rows_below {
@@ -594,6 +596,27 @@ mutants! {
     columns_of_the_inverse_keep_their_order {
         file: "getri_resident.cu", from: "rows == nullptr ? k : rows[b * n + k]", to: "k", plan: "resident:inverse-window=8", step: Step::All,
         shown: Results,
+    }
+    columns_that_have_a_copy_are_taken_twice {
+        file: "rows.cuh", from: "from = Upwards ? cut : begin, until = Upwards ? end : cut;", to: "from = begin, until = end;", plan: BY_COPIES, step: Step::All,
+        shown: Results,
+    }
+    copies_are_taken_the_other_way_round {
+        file: "rows.cuh", from: "cut + (steps - 1 - s) * STEP", to: "cut + s * STEP", plan: BY_COPIES, step: Step::All, shown: Results,
+    }
+    packs_of_copies_are_taken_the_other_way_round {
+        file: "rows.cuh", from: "begin + (Upwards ? q : all - 1 - q)", to: "begin + (Upwards ? q : packs + q)", scalar: ScalarKind::F32, plan: BY_COPIES,
+        step: Step::All, shown: Results,
+    }
+    the_first_of_the_columns_with_copies_has_none {
+        file: "getri_resident.cu", from: "if (first >= split)", to: "if (first > split)", plan: BY_COPIES, step: Step::All, shown: Check("uninitialised memory"),
+    }
+    copies_of_the_other_sweep_are_taken {
+        file: "getri_resident.cu", from: "if (first < EARLY)", to: "if (first > EARLY)", plan: BY_COPIES, step: Step::All, shown: Check("uninitialised memory"),
+    }
+    columns_beyond_the_matrix_have_no_copy {
+        file: "getri_resident.cu", from: "if (i >= n) return;\n            if (first", to: "if (i >= n || j >= n) return;\n            if (first", order: 41, plan: BY_COPIES, step: Step::All,
+        shown: Check("uninitialised memory"),
     }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {
         file: "tile.cuh", from: "signed_by(b, part == 0 || to == 1)", to: "-b", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",

@@ -97,6 +97,8 @@ pub(super) const TRIALS: &[(Gpu, Trial)] = &[
     (SM_90, trial(F32, 45, "resident", Step::All, false)),
     (SM_90, trial(F64, 41, "resident:inverse-window=16", Step::All, false)),
     (SM_90, trial(F32, 37, "resident:inverse-window=8,inverse-rows=2", Step::All, true)),
+    (SM_90, trial(F64, 41, "resident:inverse-window=8,inverse-copies=3", Step::All, false)),
+    (SM_90, trial(F32, 43, "resident:inverse-window=8,inverse-rows=2,inverse-copies=2", Step::All, true)),
     (SM_90, trial(F32, 37, "resident:panel=4,helpers=2", Step::All, false)),
     (SM_90, trial(C64, 21, "dynamic", Step::Invert, true)),
     (SM_90, trial(F64, 70, "left-looking:inverse-threads=32,inverse-block=5", Step::Invert, false)),

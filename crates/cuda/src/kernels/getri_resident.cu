@@ -5,11 +5,14 @@
 
 static_assert(WINDOW == NB, "a window is a block column");
 constexpr bool PART = BATCHLA_PART;  // a block has some of a matrix's rows
+// Solved columns, whole block columns, that stay on chip beside those in memory, as far as there is room: of U^-1 the first, no row of which is longer, and of X the last.
+constexpr int EARLY = BATCHLA_EARLY, LATE = BATCHLA_LATE;
+static_assert(EARLY % NB == 0 && LATE % NB == 0, "whole block columns");
 static_assert(ORDER % 8 == 0, "a class of orders, by how far columns are apart in the workspace");
 
-// Shared memory: a block column; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
+// Shared memory: a block column, and copies of solved ones; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
 struct InverseChip {
-    Resident columns;
+    Resident columns, copies;
     Scalar (*corner)[LINE];
     Scalar* reciprocal;
     u64* place;
@@ -20,12 +23,16 @@ struct InverseChip {
         columns = {reinterpret_cast<Scalar*>(memory), Resident::stride_of(rows)};
         for (int i = n; i < rows; ++i)
             for (int c = tid; c < NB; c += CREW) *columns.at(i, c) = zero<Scalar>();
-        corner = reinterpret_cast<Scalar(*)[LINE]>(columns.at(0, NB));
+        copies = {columns.at(0, NB), columns.stride};
+        corner = reinterpret_cast<Scalar(*)[LINE]>(copies.origin + max(EARLY * first_copies().stride, LATE * copies.stride));
         reciprocal = corner[NB];
         place = reinterpret_cast<u64*>(reciprocal + NB);
     }
     // The matrix, of which column `first` is the first on chip.
     __device__ Resident columns_from(int first) const { return {columns.at(0, -first), columns.stride}; }
+    __device__ Resident first_copies() const { return {copies.origin, Resident::stride_of(EARLY)}; }
+    // Of which column `split` is the first.
+    __device__ Resident last_copies(int split) const { return {copies.at(0, -split), copies.stride}; }
 };
 
 // The columns of X as the result has them.
@@ -49,7 +56,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
     for (int first = 0; first < n; first += NB) {
         const int last = min(first + NB, n);
         const Resident a = chip.columns_from(first);
-        Rows<Resident, PART> rows(a, inverse, first, n, order, tid, base);
+        Rows<Resident, PART, (EARLY > 0)> rows(a, inverse, first, n, order, tid, base, chip.first_copies(), EARLY);
         rows.subtract_left([&] {
             wait_copies<0>();
             crew_sync();
@@ -60,7 +67,9 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
         if (rows.top_of(0) < last) {
             rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
-                if (j < n && i <= j) *inverse.at(i, j) = x;
+                if (j >= n || i > j) return;
+                *inverse.at(i, j) = x;
+                if (first < EARLY) *chip.first_copies().at(i, j) = x;
             });
         }
         Lanes::sync();
@@ -76,11 +85,11 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         fetch_columns<ONCE>({a.at(first, 0), a.stride}, below, first, min(first + NB, n), n - first, Share<CREW>{opaque(tid), 0, 1});
     };
     Real trace = 0;  // as long as all is finite
-    const int last = (n - 1) / NB * NB;
+    const int last = (n - 1) / NB * NB, split = last + NB - LATE;
     fetch(last);
 #pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
-        Rows<Solved, PART> rows(chip.columns_from(first), x, first, n, n, tid, base);
+        Rows<Solved, PART, (LATE > 0)> rows(chip.columns_from(first), x, first, n, n, tid, base, chip.last_copies(split), split);
         rows.subtract_right(inverse, [&] {
             wait_copies<0>();
             crew_sync();
@@ -90,7 +99,9 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         if (first > 0) fetch(first - NB);
         rows.solve_lower(chip.corner, inverse);
         rows.for_each([&](Scalar& e, int i, int j) {
-            if (i >= n || j >= n) return;
+            if (i >= n) return;
+            if (first >= split) *chip.last_copies(split).at(i, j) = e;  // products take whole steps: beyond the matrix it is zero
+            if (j >= n) return;
             trace = traced(trace, e);
             *x.at(i, j) = e;
         });

@@ -85,7 +85,9 @@ constexpr u32 BANKS = 128;  // bytes that all banks of shared memory hold side b
 __device__ constexpr u32 stagger(u32 bytes, u32 own) { return LANES == WARP ? 0 : (2 * BANKS + own % BANKS - bytes % BANKS) % BANKS; }
 
 // Whether columns of doubles begin on and off a pack in turn, in memory (an odd order, no gaps or even ones) and so on chip too: then whole packs can be copied.
-constexpr bool ODD = BATCHLA_ODD;
+constexpr bool ODD = BATCHLA_ODD && Pack::LENGTH == 2;
+// Whether columns of complex doubles begin on and off a sector of L2 in turn: two copies that share one then ask for it once, as it stays in L1.
+constexpr bool HALVES = BATCHLA_ODD && Pack::LENGTH == 1;
 // Column-major. Columns are an odd number of packs apart, or of elements (`ODD`): few lanes meet in a bank, whether they take neighbours in a column or in a row.
 struct Resident {
     static constexpr bool PADDED = true;  // rows beyond the matrix can be read, up to the last of a class of orders
@@ -176,6 +178,8 @@ template <bool Once, class T>
 __device__ inline void copy(T* shared, const T* global) {
     if (Once) {
         copy_once(shared, global);
+    } else if constexpr (HALVES) {
+        copy_by_lines(shared, global);
     } else {
         copy_async(shared, global);
     }

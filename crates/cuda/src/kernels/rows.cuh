@@ -11,8 +11,9 @@ __device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* rec
     return [=](Scalar x, int c, bool wanted) { return wanted ? Divisor<Scalar>{corner[c][c], reciprocal[c]}.into(x) : x; };
 }
 
-// Columns are those from `first` on. `left`: solved columns. `Some`: other crews have rows of the matrix, too; each thread has one, this crew's from `base` on.
-template <class Left, bool Some = false>
+// Columns are those from `first` on. `left`: solved columns. `Some`: other crews have rows of the matrix, too; each thread has one, this crew's from `base` on. `Copied`: of some
+// solved columns there are copies on chip.
+template <class Left, bool Some = false, bool Copied = false>
 struct Rows {
     static constexpr int OWN_ROWS = Some ? 1 : ::OWN_ROWS;
     static constexpr int ASIDE = STREAMED && NB > FEW ? FEW : NB;  // columns of U^-1 that are fetched before they are used
@@ -21,9 +22,17 @@ struct Rows {
     Resident a;
     Left left;
     int first, n, order, tid, base;
+    Resident copies;
+    int split;  // upwards columns before it have a copy, downwards those from there on
 
-    __device__ Rows(Resident a, Left left, int first, int n, int order, int tid, int base = 0)
-        : a(a), left(left), first(first), n(n), order(order), tid(tid), base(Some ? base : 0) {}
+    __device__ Rows(Resident a, Left left, int first, int n, int order, int tid, int base = 0, Resident copies = {}, int split = 0)
+        : a(a), left(left), first(first), n(n), order(order), tid(tid), base(Some ? base : 0), copies(copies), split(split) {}
+
+    // Of columns `begin` .. `end`, taken upwards or downwards, those that have a copy come first; then, from here on, the others.
+    template <bool Upwards>
+    __device__ int copied_until(int begin, int end) const {
+        return !Copied ? (Upwards ? begin : end) : Upwards ? max(begin, min(split, end)) : min(end, max(split, begin));
+    }
 
     // The first of the warp's rows r. Upper rows of a triangle have most to do: who has many of one kind has few of the next.
     __device__ int top_of(int r) const {
@@ -138,13 +147,23 @@ struct Rows {
             const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : STREAMED ? n : (n + STEP - 1) / STEP * STEP;
             Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
             tile.clear();
-            if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, begin, end);
+            const int cut = copied_until<Upwards>(begin, end), from = Upwards ? cut : begin, until = Upwards ? end : cut;
+            if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, from, until);
             if (r == 0) ready();
+            if (Copied && there) {
+                Tile<4, NB / STEP> near(a, copies, tile.i, first, first + NB, order, lane);
+                near.clear();
+                const int steps = Upwards ? (cut - begin) / STEP : (end - cut + STEP - 1) / STEP;
+                // In a triangle nothing is read of rows beyond the matrix.
+#pragma unroll 1
+                for (int s = 0; s < steps; ++s) near.template subtract_step<Upwards, Upwards, WHOLE || Upwards>(Upwards ? begin + s * STEP : cut + (steps - 1 - s) * STEP);
+                UNROLL for (int e = 0; e < COUNT; ++e) tile.sum[e / 8][e / 2 % 4][e % 2] = near.sum[e / 8][e / 2 % 4][e % 2];
+            }
             if (STREAMED && there) {
                 if (WHOLE || tile.i + 32 <= order) {
-                    tile.template subtract_stream<Upwards, Upwards, true>(ahead, begin, end);
+                    tile.template subtract_stream<Upwards, Upwards, true>(ahead, from, until);
                 } else {
-                    tile.template subtract_stream<Upwards, Upwards, false>(ahead, begin, end);
+                    tile.template subtract_stream<Upwards, Upwards, false>(ahead, from, until);
                 }
             }
             if (!STREAMED && there) tile.template subtract<Upwards, Upwards, WHOLE>(begin, end);
@@ -183,25 +202,25 @@ struct Rows {
         crew_sync();
         set_aside(from, NB);
     }
-    // Own element of column k; `Masked`: zero on the left of the diagonal.
-    template <bool Masked>
-    __device__ Scalar own(int r, int k) const {
+    // Own element of column k of `from`; `Masked`: zero on the left of the diagonal.
+    template <bool Masked, class M>
+    __device__ Scalar own(const M& from, int r, int k) const {
         const int i = row(r);
-        return Masked && k < i ? zero<Scalar>() : *left.at(min(i, order - 1), k);
+        return Masked && k < i ? zero<Scalar>() : *from.at(min(i, order - 1), k);
     }
     // Less own elements of column k times row k.
     __device__ void subtract_row(int k) {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
-            const Scalar x = own<false>(r, k);
+            const Scalar x = own<false>(left, r, k);
             UNROLL for (int c = 0; c < NB; ++c) element[r][c] = subtract_product(element[r][c], x, *a.at(k, first + c));
         }
     }
     // What follows is for the first `Count` rows of each thread; of those upwards, in a triangle, elements on the left of the diagonal are zero.
     typedef Scalar Own[OWN_ROWS][Pack::LENGTH];  // own elements of a pack of columns
-    template <bool Upwards, int Count>
-    __device__ void load_pack(Own& x, int k) const {
+    template <bool Upwards, int Count, class M>
+    __device__ void load_pack(Own& x, const M& from, int k) const {
         UNROLL for (int r = 0; r < Count; ++r)
-            UNROLL for (int s = 0; s < Pack::LENGTH; ++s) x[r][s] = own<Upwards>(r, k + s);
+            UNROLL for (int s = 0; s < Pack::LENGTH; ++s) x[r][s] = own<Upwards>(from, r, k + s);
     }
     // Less own elements of a pack of columns from k on times its rows, upwards or downwards: the order in which a sum is taken is part of the arithmetic.
     template <bool Upwards, int Count>
@@ -220,7 +239,7 @@ struct Rows {
         UNROLL for (int q = 0; q < PACKS; ++q) {
             const int p = Upwards ? q : PACKS - 1 - q;
             Own x;
-            load_pack<Upwards, Count>(x, k + p * Pack::LENGTH);
+            load_pack<Upwards, Count>(x, left, k + p * Pack::LENGTH);
             subtract_pack<Upwards, Count>(x, k + p * Pack::LENGTH);
         }
     }
@@ -228,17 +247,25 @@ struct Rows {
     template <bool Upwards, int Count>
     __device__ void subtract_streamed(int begin, int end) {
         constexpr int AHEAD = Pack::LENGTH == 1 ? 4 : 2;
-        const int packs = (end - begin) / Pack::LENGTH;
-        const auto k_of = [&](int pack) { return begin + (Upwards ? pack : packs - 1 - pack) * Pack::LENGTH; };
+        const int cut = copied_until<Upwards>(begin, end), all = (end - begin) / Pack::LENGTH, near = (Upwards ? cut - begin : end - cut) / Pack::LENGTH, packs = all - near;
+        const auto k_of = [&](int pack) { return begin + (Upwards ? near + pack : packs - 1 - pack) * Pack::LENGTH; };
         Own x[AHEAD] = {};
         UNROLL for (int s = 0; s < AHEAD; ++s)
-            if (s < packs) load_pack<Upwards, Count>(x[s], k_of(s));
+            if (s < packs) load_pack<Upwards, Count>(x[s], left, k_of(s));
+        if (Copied)
+#pragma unroll 1
+            for (int q = 0; q < near; ++q) {
+                const int k = begin + (Upwards ? q : all - 1 - q) * Pack::LENGTH;
+                Own own;
+                load_pack<Upwards, Count>(own, copies, k);
+                subtract_pack<Upwards, Count>(own, k);
+            }
 #pragma unroll 1
         for (int done = 0; done < packs; done += AHEAD)
             UNROLL for (int s = 0; s < AHEAD; ++s) {
                 if (done + s >= packs) break;
                 subtract_pack<Upwards, Count>(x[s], k_of(done + s));
-                if (done + s + AHEAD < packs) load_pack<Upwards, Count>(x[s], k_of(done + s + AHEAD));
+                if (done + s + AHEAD < packs) load_pack<Upwards, Count>(x[s], left, k_of(done + s + AHEAD));
             }
     }
     // Less what the triangle has for the block: as long as it has none for rows after the first `Count`, then for one more.

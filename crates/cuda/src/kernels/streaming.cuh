@@ -1,4 +1,4 @@
-// What is read once, or written to be read by no one, as L2 is told of it: it lets go of that before what is read again.
+// What caches are told of what is read or written: L2 lets go of what is read once, or written to be read by no one, before what is read again.
 #pragma once
 #include "instruction.cuh"
 
@@ -14,6 +14,17 @@ __device__ inline void copy_once(T* shared, const T* global) {
     } else {
         asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(sizeof(T)), "l"(policy));
     }
+#else
+    copy_async(shared, global);
+#endif
+}
+
+// `copy_async` of sixteen bytes, whose lines stay in L1 for the copies of their neighbours.
+template <class T>
+__device__ inline void copy_by_lines(T* shared, const T* global) {
+    static_assert(sizeof(T) == 16, "shorter copies all go that way");
+#if PTX_ARCH >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(shared))), "l"(global));
 #else
     copy_async(shared, global);
 #endif

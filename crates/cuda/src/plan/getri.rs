@@ -26,6 +26,35 @@ pub enum Resources {
     Dynamic,
 }
 
+/// Solved columns of which there are copies on chip: whole block columns. One place serves both sweeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Copies {
+    /// The first columns of `U⁻¹`, none of which is longer than they are many.
+    pub early: usize,
+    /// The last columns of `X`.
+    pub late: usize,
+}
+
+impl Copies {
+    /// So many block columns of `X`, and as many of `U⁻¹` as fit their place.
+    fn of_block_columns(count: usize, block: usize, scalar: ScalarKind, order: usize) -> Self {
+        let late = count * block;
+        let fits = |early: usize| early * column_stride(scalar, early, true) <= late * stride(scalar, order);
+        let early = (1..order.div_ceil(block)).map(|columns| columns * block).take_while(|&early| fits(early)).last();
+        Self { early: early.unwrap_or(0), late }
+    }
+
+    fn bytes(self, scalar: ScalarKind, order: usize) -> usize {
+        let early = self.early * column_stride(scalar, self.early, true);
+        early.max(self.late * stride(scalar, order)) * scalar_bytes(scalar)
+    }
+}
+
+/// Elements from a column of the triangle on chip to the next.
+fn stride(scalar: ScalarKind, order: usize) -> usize {
+    column_stride(scalar, order.next_multiple_of(8), true)
+}
+
 /// How `A^-1` is computed from `A = P L U`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GetriPlan {
@@ -39,6 +68,8 @@ pub struct GetriPlan {
     pub class: usize,
     /// Whether it is for this order alone.
     pub exact: bool,
+    /// Solved columns that stay in shared memory beside those in memory, so far as there is room.
+    pub copies: Copies,
     /// Threads of a block, at most.
     pub threads: usize,
     /// Rows that a thread works on at once.
@@ -87,6 +118,7 @@ impl GetriPlan {
             tensor: false,
             class: 0,
             exact: false,
+            copies: Copies::default(),
             threads,
             rows,
             blocks,
@@ -158,15 +190,14 @@ impl GetriPlan {
         // Of few matrices no multiprocessor has many blocks.
         let registers = if parts > 0 { 255 } else { registers };
         let blocks = resident_blocks(threads, registers, limits);
-        // One order in eight has a kernel of its own: it is 3 to 5 % faster there, and no faster at others.
-        let exact = usize::from(limits.exact_orders && order.is_multiple_of(8));
-        let exact = request.number_or("exact", 0..=1, exact)? == 1;
-        let plan = Self {
+        let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
+        let mut plan = Self {
             block,
             resident: true,
             tensor,
             class: if exact || limits.exact_orders { leading(order) } else { 0 },
             exact,
+            copies: Copies::default(),
             threads,
             rows: if parts > 0 { 1 } else { order.next_multiple_of(WARP).div_ceil(threads).max(1) },
             blocks: request.number_or("inverse-blocks", 1..=32, blocks)?,
@@ -179,13 +210,39 @@ impl GetriPlan {
             lines: order,
         };
         let (needed, limit) = (plan.shared_bytes(scalar, order, order), limits.shared_bytes_per_block as usize);
-        match (needed <= limit, asked) {
-            (true, _) => Ok(Some(plan)),
-            (false, None) => Ok(None),
-            (false, Some(_)) => {
-                Err(format!("a window of {block} columns takes {needed} bytes of shared memory of at most {limit}"))
-            }
+        if needed > limit {
+            return match asked {
+                None => Ok(None),
+                Some(_) => {
+                    Err(format!("a window of {block} columns takes {needed} bytes of shared memory of at most {limit}"))
+                }
+            };
         }
+        let own = plan.copies_by_room(scalar, order, limits);
+        let count = request.number_or("inverse-copies", 0..=MOST_BY_WINDOWS, own)?.min(order.div_ceil(block) - 1);
+        plan.copies = Copies::of_block_columns(count, block, scalar, order);
+        let needed = plan.shared_bytes(scalar, order, order);
+        if needed > limit {
+            return Err(format!(
+                "{count} copied block columns take {needed} bytes of shared memory of at most {limit}"
+            ));
+        }
+        Ok(Some(plan))
+    }
+
+    /// Block columns of the result that shared memory has room for beside what as many blocks take as registers allow. None of few matrices, nor where one kernel is for all orders.
+    fn copies_by_room(&self, scalar: ScalarKind, order: usize, limits: &Limits) -> usize {
+        // What the compiler then spills costs more than copies save.
+        let spills = scalar == ScalarKind::C64 && (193..=256).contains(&order);
+        if self.parts > 0 || self.class == 0 || spills {
+            return 0;
+        }
+        let own = self.shared_bytes(scalar, order, order);
+        let blocks = self.blocks.min(limits.blocks_by_shared_bytes(own)).max(1);
+        let share = limits.shared_bytes_per_multiprocessor as usize / blocks;
+        let share = share - limits.reserved_shared_bytes_per_block as usize;
+        let room = share.min(limits.shared_bytes_per_block as usize).saturating_sub(own);
+        room / (self.block * stride(scalar, order) * scalar_bytes(scalar))
     }
 
     /// The row of the table that the plan is from.
@@ -224,8 +281,9 @@ impl GetriPlan {
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize, lines: usize) -> usize {
         if self.resident {
             // `InverseChip` of `getri_resident.cu`.
-            let column = (column_stride(scalar, order.next_multiple_of(8), true) + 1) * scalar_bytes(scalar);
-            return self.block * (column + self.line_bytes(scalar)) + order * 8;
+            let column = (stride(scalar, order) + 1) * scalar_bytes(scalar);
+            let copies = self.copies.bytes(scalar, order);
+            return self.block * (column + self.line_bytes(scalar)) + copies + order * 8;
         }
         self.place_bytes(order) + lines.min(self.lines) * self.line_bytes(scalar)
     }
@@ -269,11 +327,11 @@ static FIRST: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:inverse-window=…,inverse-rows=…,inverse-blocks=…: benches/record/nvidia-h200/2026-11-21/choices-inverse.csv",
 );
 
-/// Of numbers that were tried again once each warp had upper and lower rows.
-static AGAIN: Receipt = Receipt::new(
+/// With copies.
+static COPIED: Receipt = Receipt::new(
     "NVIDIA H200",
-    "2026-11-26",
-    "batchla bench plans --inverse resident resident:inverse-window=…,inverse-rows=…: benches/record/nvidia-h200/2026-11-26/choices-inverse.csv",
+    "2026-11-27",
+    "batchla bench plans --inverse resident resident:inverse-window=…,inverse-rows=…,inverse-blocks=…,inverse-copies=…: benches/record/nvidia-h200/2026-11-27/choices-inverse.csv",
 );
 
 /// Of few matrices.
@@ -283,43 +341,47 @@ static FEW: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:inverse-parts=… --batch …: benches/record/nvidia-h100/2026-11-26/choices-spread-inverse.csv",
 );
 
-/// Columns of a window, rows and registers a thread, and how they were measured: first at orders 48 to 512, and 2026-11-22 by the tuner up to 256 and, f32 and f64, at 272 to 512
-/// (`benches/record/nvidia-h200/2026-11-22/choices-inverse-large.csv`). Without matrix instructions, doubles are a guess.
+/// Columns of a window, rows and registers a thread, and how they were measured: all but two rows at 70 orders of the four types, with copies of solved columns on chip and without. Without matrix instructions,
+/// doubles are a guess.
 fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize, usize, usize), &'static Receipt) {
-    let (first, again) = (|numbers| (numbers, &FIRST), |numbers| (numbers, &AGAIN));
+    let (first, copied) = (|numbers| (numbers, &FIRST), |numbers| (numbers, &COPIED));
     match (scalar, tensor, order) {
-        (ScalarKind::F32, _, 0..=160) => first((16, 1, 96)),
-        (ScalarKind::F32, _, 161..=192) => first((32, 1, 168)),
-        (ScalarKind::F32, _, 193..=256) => again((16, 2, 80)),
-        (ScalarKind::F32, _, 257..=384) => first((32, 2, 168)),
-        (ScalarKind::F32, _, _) => again((32, 2, 128)),
-        (ScalarKind::F64, true, 0..=128) => first((16, 1, 128)),
-        (ScalarKind::F64, true, 129..=160) => first((24, 1, 128)),
-        (ScalarKind::F64, true, 193..=240) => first((24, 1, 128)),
-        (ScalarKind::F64, true, _) => first((32, 1, 128)),
+        (ScalarKind::F32, _, 0..=160) => copied((16, 1, 96)),
+        (ScalarKind::F32, _, 161..=240 | 257..=336) => copied((16, 1, 80)),
+        (ScalarKind::F32, _, 241..=256 | 401..=480) => copied((32, 1, 128)),
+        (ScalarKind::F32, _, 337..=400) => copied((32, 2, 168)),
+        (ScalarKind::F32, _, _) => copied((32, 2, 128)),
+        (ScalarKind::F64, true, 0..=184 | 193..=224) => copied((16, 1, 128)),
+        (ScalarKind::F64, true, 185..=192 | 225..=240 | 257..=304) => copied((24, 1, 128)),
+        (ScalarKind::F64, true, _) => copied((32, 1, 128)),
         (ScalarKind::F64, false, 0..=128) => first((16, 1, 168)),
         (ScalarKind::F64, false, _) => first((16, 2, 168)),
-        (ScalarKind::C32, _, 129..=160) => first((16, 1, 96)),
-        (ScalarKind::C32, _, 161..=192 | 257..=384) => first((16, 1, 80)),
-        (ScalarKind::C32, _, 209..=256 | 385..=512) => again((16, 2, 128)),
-        (ScalarKind::C32, _, _) => first((16, 1, 128)),
-        (ScalarKind::C64, true, 0..=80) => again((8, 1, 168)),
-        (ScalarKind::C64, true, 81..=128) => first((16, 1, 168)),
-        (ScalarKind::C64, true, 129..=160) => first((16, 1, 128)),
-        (ScalarKind::C64, true, 161..=192) => first((16, 1, 168)),
-        (ScalarKind::C64, true, _) => first((16, 1, 128)),
+        (ScalarKind::C32, _, 0..=80) => copied((16, 1, 128)),
+        (ScalarKind::C32, _, 129..=160) => copied((16, 1, 96)),
+        (ScalarKind::C32, _, 81..=208 | 257..=400) => copied((16, 1, 80)),
+        (ScalarKind::C32, _, _) => copied((32, 1, 128)),
+        (ScalarKind::C64, true, 0..=80) => copied((8, 1, 128)),
+        (ScalarKind::C64, true, 81..=96) => copied((8, 1, 168)),
+        (ScalarKind::C64, true, 97..=128 | 161..=176) => copied((16, 1, 168)),
+        (ScalarKind::C64, true, 177..=192 | 257..=384) => copied((24, 1, 128)),
+        (ScalarKind::C64, true, _) => copied((16, 1, 128)),
         (ScalarKind::C64, false, _) => first((8, 1, 168)),
     }
 }
 
 impl fmt::Display for GetriPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { block, tensor, exact, threads, rows, blocks, correction, resources, parts, lines, .. } = self;
+        let Self { block, tensor, exact, copies, threads, rows, blocks, correction, resources, parts, lines, .. } =
+            self;
         if self.resident {
             let (tensor, exact) = (u8::from(*tensor), u8::from(*exact));
             write!(f, "window={block} threads={threads} rows={rows} blocks={blocks} tensor={tensor} exact={exact}")?;
             if *parts > 0 {
                 write!(f, " parts={parts}")?;
+            }
+            let Copies { early, late } = copies;
+            if *late > 0 {
+                write!(f, " copies={early}/{late}")?;
             }
         } else {
             write!(

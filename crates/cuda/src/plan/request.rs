@@ -10,7 +10,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The numbers that a plan may be given. One that is for a routine that a problem does not need is not used.
-pub(super) const KEYS: [&str; 32] = [
+pub(super) const KEYS: [&str; 33] = [
     "panel",
     "ahead",
     "stages",
@@ -37,6 +37,7 @@ pub(super) const KEYS: [&str; 32] = [
     "inverse-threads",
     "inverse-blocks",
     "inverse-parts",
+    "inverse-copies",
     "solve-panel",
     "solve-columns",
     "solve-band",

@@ -262,13 +262,21 @@ impl ResidentPlan {
     /// The last order at which that was faster by windows: `benches/record/nvidia-h200/2026-11-24/odd-by-windows.csv`.
     const LAST_ODD_BY_WINDOWS: usize = 144;
 
+    /// From this order on inverses of complex doubles gain by copies through L1: `benches/record/nvidia-h200/2026-11-27/odd-inverse.csv`.
+    const FIRST_BY_LINES: usize = 61;
+
     /// Whether columns of `layout` begin on and off a pack of doubles in turn, and on chip are to do so too, so that they are copied by packs: not for inverses
-    /// and not for wide matrices by windows, which lose more by it than by copies of single elements.
+    /// and not for wide matrices by windows, which lose more by it than by copies of single elements. Or on and off a sector of L2, where copies of complex doubles had better go
+    /// through L1: of inverses of the largest orders alone.
     pub(crate) fn odd(&self, scalar: ScalarKind, layout: &BatchLayout) -> bool {
-        let strides = layout.strides();
-        let odd = strides.row == 1 && layout.rows() % 2 == 1 && strides.col % 2 == 1;
-        let gains = !self.inverts && (self.window == 0 || layout.rows() <= Self::LAST_ODD_BY_WINDOWS);
-        odd && gains && self.tensor && scalar == ScalarKind::F64
+        let (strides, order) = (layout.strides(), layout.rows());
+        let odd = strides.row == 1 && order % 2 == 1 && strides.col % 2 == 1;
+        let gains = match (scalar, self.inverts) {
+            (ScalarKind::F64, false) => self.window == 0 || order <= Self::LAST_ODD_BY_WINDOWS,
+            (ScalarKind::C64, true) => order >= Self::FIRST_BY_LINES,
+            _ => false,
+        };
+        odd && gains && self.tensor
     }
 
     /// What a kernel compiled for the order knows of it: all, or how many panels there are.

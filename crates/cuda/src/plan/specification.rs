@@ -226,6 +226,8 @@ fn getri_resident_specification(
         .define("BATCHLA_ORDER", plan.class)
         .define("BATCHLA_EXACT", if plan.exact { order } else { 0 })
         .define("BATCHLA_PART", u8::from(plan.parts > 0))
+        .define("BATCHLA_EARLY", plan.copies.early)
+        .define("BATCHLA_LATE", plan.copies.late)
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_in))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_out))
 }

@@ -394,7 +394,7 @@ fn columns_on_chip_meet_in_few_banks() {
 }
 
 #[test]
-fn only_factors_of_doubles_of_odd_length_up_to_order_144_have_a_kernel_of_their_own() {
+fn factors_of_doubles_of_odd_length_up_to_order_144_and_long_complex_inverses_have_a_kernel_of_their_own() {
     let odd_in = |operation, scalar, order, architecture: &str| {
         let problem = problem(scalar, operation, SourceKind::Matrix, order, 1);
         let plan = choose(&problem, Some("resident"), architecture).unwrap();
@@ -404,6 +404,9 @@ fn only_factors_of_doubles_of_odd_length_up_to_order_144_have_a_kernel_of_their_
     };
     let odd = |scalar, order, architecture: &str| odd_in(Operation::Factorize, scalar, order, architecture);
     assert!(!odd_in(Operation::Invert, ScalarKind::F64, 63, "sm_90"));
+    assert!(odd_in(Operation::Invert, ScalarKind::C64, 61, "sm_90"));
+    assert!(!odd_in(Operation::Invert, ScalarKind::C64, 62, "sm_90"));
+    assert!(!odd_in(Operation::Invert, ScalarKind::C64, 59, "sm_90"));
     assert!(odd(ScalarKind::F64, 63, "sm_90") && odd(ScalarKind::F64, 63, "sm_80"));
     assert!(!odd(ScalarKind::F64, 64, "sm_90"));
     // By windows too, of which the first comes whole.
