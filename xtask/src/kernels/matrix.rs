@@ -16,9 +16,9 @@ pub(super) const COMPILERS: [(&str, &[&str]); 2] = [
 ];
 
 /// Orders that reach every row of the planner's tables, odd columns of doubles, and what comes after the last.
-const ORDERS: [usize; 27] = [
-    4, 8, 16, 32, 40, 48, 63, 64, 80, 88, 95, 96, 104, 112, 128, 136, 144, 160, 168, 190, 200, 256, 300, 512, 1024,
-    2048, 3000,
+const ORDERS: [usize; 30] = [
+    4, 8, 16, 32, 40, 48, 63, 64, 80, 88, 95, 96, 104, 112, 128, 136, 144, 160, 168, 190, 200, 232, 256, 300, 352, 448,
+    512, 1024, 2048, 3000,
 ];
 
 /// Those at which matrices with rows first are compiled too: such kernels differ only where they read and write.
