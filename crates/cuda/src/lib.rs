@@ -75,8 +75,8 @@ pub use crate::kernel::disk::{DiskCache, DiskEntry};
 pub use crate::kernel::source::{BASE_OPTIONS, CONFIGURATION, Digest, KernelSource, Specification};
 pub use crate::limits::Limits;
 pub use crate::plan::{
-    Axis, Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources, Search,
-    Space, Steps, Strips,
+    Axis, Copies, Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Resources,
+    Search, Space, Steps, Strips,
 };
 pub use crate::tuned::{Tuned, TunedEarlier, TunedLayout, TunedRow, TunedTable};
 #[cfg(feature = "driver")]

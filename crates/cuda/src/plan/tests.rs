@@ -251,6 +251,30 @@ fn an_inversion_goes_by_windows_of_its_own_unless_block_columns_are_asked_for() 
 }
 
 #[test]
+fn copies_of_solved_columns_take_no_block_its_place_and_are_whole_windows() {
+    let mut copied = 0;
+    for architecture in Limits::PRESETS {
+        let limits = Limits::preset(architecture).unwrap();
+        for scalar in SCALARS {
+            for order in 33..=512 {
+                let problem = problem(scalar, Operation::Invert, SourceKind::Factors, order, 10_000);
+                let plan = choose(&problem, Some("left-looking"), architecture).unwrap().getri.unwrap();
+                let alone = GetriPlan { copies: Copies::default(), ..plan.clone() };
+                let blocks = |plan: &GetriPlan| {
+                    plan.blocks.min(limits.blocks_by_shared_bytes(plan.shared_bytes(scalar, order, order)))
+                };
+                assert!(!plan.resident || blocks(&plan) == blocks(&alone), "{architecture} {scalar} {order}: {plan}");
+                let Copies { early, late } = plan.copies;
+                assert!(early % plan.block == 0 && late % plan.block == 0 && early.max(late) < order, "{plan}");
+                assert!(early == 0 || late > 0, "{plan}");
+                copied += usize::from(late > 0);
+            }
+        }
+    }
+    assert!(copied > 1000, "{copied}");
+}
+
+#[test]
 fn a_window_of_the_inverse_that_there_is_no_room_for_is_refused() {
     let problem = problem(ScalarKind::F64, Operation::Invert, SourceKind::Matrix, 256, 1);
     let error = choose(&problem, Some("resident:inverse-window=64"), "sm_86").unwrap_err();
