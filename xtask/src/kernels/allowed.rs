@@ -24,7 +24,7 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf", &["SCALAR=2", "NB=16", "ROWS=1"], 20),
     allow("getrf", &["SCALAR=3", "NB=8", "ROWS=1"], 148),
     // Shared out to many blocks: 8 matrices of order 512 take 1.03 ms so on an H100, 1.21 by panels of eight columns, which spill nothing.
-    allow("getrf_spread", &["SCALAR=3", "NB=12"], 330),
+    allow("getrf_spread", &["SCALAR=3", "NB=12"], 224),
     // Strips of large matrices: three blocks a multiprocessor, or two of c64 by panels of eight, beat what spills nothing. On an H100, all strips of order 512 but the first, 1 000 matrices, to the end:
     // f32 2.3 ms with 80 registers, 2.7 with 128; c32 4.5 and 4.9; c64 6.7, and by panels of four 7.6; of order 1024, 200, all of LU of c64 32.9 by panels of four in four rows a thread, 37.6 in other
     // ways. What spills elsewhere was not measured.
@@ -38,27 +38,26 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrf_settle", &["SCALAR=0", "NB=16"], 36),
     // What is behind strips: addresses, before and after the loop; with rows first, and elsewhere, more. Four blocks of f32 take 6.1 ms for 1 000 matrices of order 512, three with tiles of twice the
     // columns, which spill nothing, 6.4 (an H100).
-    allow("getrf_trailing", &["SCALAR=0"], 336),
-    allow("getrf_trailing", &["SCALAR=1"], 4),
+    allow("getrf_trailing", &["SCALAR=0"], 252),
     allow("getrf_trailing", &["SCALAR=2"], 160),
     allow("getrf_trailing", &["SCALAR=3"], 72),
     // Their end on chip, as LU by windows below: 48 bytes at most on an H100.
     allow("getrf_finish", &["SCALAR=0"], 160),
     allow("getrf_finish", &["SCALAR=1"], 512),
     allow("getrf_finish", &["SCALAR=2"], 120),
-    allow("getrf_finish", &["SCALAR=3"], 124),
+    allow("getrf_finish", &["SCALAR=3"], 100),
     // On chip: as many blocks a multiprocessor as shared memory holds beat fewer that spill nothing, wherever both were measured on an H200 (batches of 10 000): LU of
     // f32 of order 32, 0.0419 ms with 80 registers, 0.0451 with 128. Rows first spill more.
     allow("getrf", &["SCALAR=0", "HELPERS=0"], 56),
-    allow("getrf", &["SCALAR=1", "HELPERS=0"], 40),
+    allow("getrf", &["SCALAR=1", "HELPERS=0"], 32),
     allow("getrf", &["SCALAR=2", "HELPERS=0"], 104),
     allow("getrf_getri", &["SCALAR=0", "HELPERS=0"], 116),
     allow("getrf_getri", &["SCALAR=1", "HELPERS=0"], 16),
     // Rows that are posted without a branch: what spills is less than what is saved, LU of f32 of order 64 0.237 ms before and 0.208 with them
     // (benches/record/nvidia-h200/2026-11-22/choices-panel.csv).
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=1"], 60),
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=2"], 104),
-    allow("getrf_getri", &["SCALAR=0", "HELPERS=3"], 32),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=1"], 52),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=2"], 68),
+    allow("getrf_getri", &["SCALAR=0", "HELPERS=3"], 20),
     // More blocks and helpers than registers for them: LU of f32 of order 48, 0.125 ms for 10 000, 0.133 with blocks that spill nothing; inverse of f64 of order 80, 1.25 and 1.49
     // (benches/record/nvidia-h200/2026-11-24/choices-rows.csv and choices-rows-inverse.csv).
     allow("getrf", &["SCALAR=0", "HELPERS=1", "BLOCKS=16"], 200),
@@ -76,33 +75,32 @@ const ALLOWANCES: &[Allowance] = &[
     // Of f64 of order 48 for 10 000, 0.37 ms so, 0.41 with 144 registers and with 168, on an H200.
     // By windows: a thread has all the registers that there are, and one warp as many rows as the order has, then half as many. On an H100 and an H200 real ones spill 16 bytes at most, complex ones none.
     // Most spills where NVRTC is 12.9, or where there are no matrix instructions; what it costs there was not measured.
-    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 300),
+    allow("getrf", &["SCALAR=0", "WINDOW=32", "HELPERS=1"], 220),
     allow("getrf", &["SCALAR=0", "WINDOW=40", "HELPERS=1"], 32),
     allow("getrf", &["SCALAR=0", "WINDOW=48", "HELPERS=1"], 16),
     allow("getrf", &["SCALAR=0", "WINDOW=56", "HELPERS=1"], 16),
     allow("getrf", &["SCALAR=1", "WINDOW=24", "HELPERS=3"], 480),
     allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=1"], 40),
-    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=3"], 608),
+    allow("getrf", &["SCALAR=1", "WINDOW=32", "HELPERS=3"], 476),
     allow("getrf", &["SCALAR=1", "WINDOW=40", "HELPERS=3"], 456),
     allow("getrf", &["SCALAR=1", "WINDOW=48", "HELPERS=3"], 32),
     allow("getrf", &["SCALAR=1", "WINDOW=56", "HELPERS=3"], 32),
-    allow("getrf", &["SCALAR=3", "WINDOW=24", "HELPERS=1"], 212),
     // Inverses by windows, likewise: on an H200 and an H100 fewer blocks with more registers, of which there are most in benches/record/nvidia-h200/2026-11-27/choices-inverse.csv, were slower at these
     // orders. One kernel for eight orders spills more than that for one. What spills elsewhere was not measured.
-    allow("getri_resident", &["SCALAR=0", "NB=16"], 396),
-    allow("getri_resident", &["SCALAR=0", "NB=32"], 296),
-    allow("getri_resident", &["SCALAR=1", "NB=16"], 48),
-    allow("getri_resident", &["SCALAR=1", "NB=24"], 96),
-    allow("getri_resident", &["SCALAR=1", "NB=32"], 544),
-    allow("getri_resident", &["SCALAR=2", "NB=16"], 272),
-    allow("getri_resident", &["SCALAR=2", "NB=32"], 96),
-    allow("getri_resident", &["SCALAR=3", "NB=8"], 260),
-    allow("getri_resident", &["SCALAR=3", "NB=16"], 324),
-    allow("getri_resident", &["SCALAR=3", "NB=24"], 420),
+    allow("getri_resident", &["SCALAR=0", "NB=16"], 312),
+    allow("getri_resident", &["SCALAR=0", "NB=32"], 284),
+    allow("getri_resident", &["SCALAR=1", "NB=16"], 32),
+    allow("getri_resident", &["SCALAR=1", "NB=24"], 40),
+    allow("getri_resident", &["SCALAR=1", "NB=32"], 280),
+    allow("getri_resident", &["SCALAR=2", "NB=16"], 120),
+    allow("getri_resident", &["SCALAR=2", "NB=32"], 60),
+    allow("getri_resident", &["SCALAR=3", "NB=8"], 200),
+    allow("getri_resident", &["SCALAR=3", "NB=16"], 280),
+    allow("getri_resident", &["SCALAR=3", "NB=24"], 340),
     // Solutions: the shares that were fastest on an H200, with 128 registers where shared memory holds more than one block: benches/record/nvidia-h200/2026-11-22/choices-solution.csv. c64 of order 64 spills most: 3.5 ms for
     // 10 000 and as many right-hand sides; with half as many a block, which spill less, it was 4.1 where this was 3.8. One panel: a right-hand side a lane, f32 of order 28 0.142 ms, 0.147 with
     // four at a time, which spill nothing; of 32 it is 0.215 and 0.190.
-    allow("getrs_resident", &["SCALAR=0"], 68),
+    allow("getrs_resident", &["SCALAR=0"], 60),
     allow("getrs_resident", &["SCALAR=1"], 44),
     // Without matrix instructions: eight rows of U of four columns take 64 registers. What it costs was not measured.
     allow("getrs_resident", &["SCALAR=1", "TENSOR=0"], 380),
@@ -110,11 +108,11 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getrs_resident", &["SCALAR=3", "BAND=64"], 1012),
     allow("getrs_resident", &["SCALAR=3", "BAND=128"], 80),
     allow("gesv", &["SCALAR=0", "COLUMNS=0"], 216),
-    allow("gesv", &["SCALAR=1", "COLUMNS=0"], 164),
+    allow("gesv", &["SCALAR=1", "COLUMNS=0"], 148),
     // Elements of U⁻¹ wait in registers beside the sums: on an H200, which spills at order 1024 alone, faster than summing where they lie. What spills elsewhere was not measured.
     allow("getri", &["SCALAR=0", "NB=8"], 116),
     allow("getri", &["SCALAR=0", "NB=16"], 124),
-    allow("getri", &["SCALAR=1", "NB=8"], 16),
+    allow("getri", &["SCALAR=1", "NB=8"], 8),
     allow("getri", &["SCALAR=2", "NB=8"], 72),
     allow("getri", &["SCALAR=3", "NB=4"], 60),
     // A register or two too many for as many blocks; what it costs was not measured.
