@@ -156,6 +156,8 @@ impl GetriPlan {
         let can = step.is_some_and(|step| asked.is_none_or(|window| window.is_multiple_of(step)));
         let tensor = request.number_or("tensor", 0..=1, usize::from(can && has_fast_doubles(limits)))? == 1;
         let ((window, rows, registers), _) = windows(scalar, order, tensor);
+        let few = order >= FIRST_SHARED_OUT && spread::few(problem, limits);
+        let window = if few { window_of_few(scalar, order, tensor) } else { window };
         let own = if (WARP + 1..=MOST_BY_WINDOWS).contains(&order)
             && request.number("inverse-block", 0..=usize::MAX)?.is_none()
         {
@@ -177,7 +179,6 @@ impl GetriPlan {
             ));
         }
         let most = limits.threads_per_block as usize;
-        let few = order >= FIRST_SHARED_OUT && spread::few(problem, limits);
         let parts = request.number_or("inverse-parts", 0..=most, if few { order.div_ceil(PART) } else { 0 })?;
         let rows = request.number_or("inverse-rows", 1..=8, rows)?;
         let each = order.div_ceil(if parts > 0 { parts } else { rows });
@@ -252,6 +253,7 @@ impl GetriPlan {
         let ((block, rows, registers), receipt) =
             if self.resident { windows(scalar, order, self.tensor) } else { (numbers(scalar, order), &RECEIPT) };
         if self.parts > 0 {
+            let block = window_of_few(scalar, order, self.tensor);
             let row =
                 format!("getri, {scalar}, order {order}, few matrices: inverse-window={block}, {PART} rows a block");
             return Numbers { row, receipt: FEW.clone() };
@@ -319,6 +321,16 @@ fn numbers(scalar: ScalarKind, order: usize) -> (usize, usize, usize) {
 /// From this order on few matrices are shared out to blocks of so many threads, each of which has a row.
 const FIRST_SHARED_OUT: usize = 200;
 const PART: usize = 64;
+
+/// Columns of a window of few matrices, of which no columns are copied.
+fn window_of_few(scalar: ScalarKind, order: usize, tensor: bool) -> usize {
+    match (scalar, tensor, order) {
+        (ScalarKind::F32, _, 257..) | (ScalarKind::F64, true, 241..) => 32,
+        (ScalarKind::F64, true, _) => 24,
+        (ScalarKind::C64, false, _) => 8,
+        _ => 16,
+    }
+}
 
 /// Beyond this order block columns of lines are the planner's: no windows were timed there.
 const MOST_BY_WINDOWS: usize = 512;
