@@ -355,7 +355,7 @@ static FEW: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:inverse-parts=… --batch …: benches/record/nvidia-h100/2026-11-26/choices-spread-inverse.csv",
 );
 
-/// Columns of a window, rows and registers a thread, and how they were measured: all but two rows at 70 orders of the four types, with copies of solved columns on chip and without. Without matrix instructions,
+/// Columns of a window, rows and registers a thread, and how they were measured: all but those without matrix instructions at 65 orders of the four types together, with copies of solved columns on chip and without. Without matrix instructions,
 /// doubles are a guess.
 fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize, usize, usize), &'static Receipt) {
     let (first, copied) = (|numbers| (numbers, &FIRST), |numbers| (numbers, &COPIED));
