@@ -118,13 +118,15 @@ impl ResidentPlan {
         let solves = sides.is_some();
         let own = row(scalar, inverts, solves, order).unwrap_or(tuned(order, 8, 1, 0, 128));
         let pack = 16 / scalar_bytes(scalar);
-        let usual = own.panel.min(order.next_multiple_of(pack)).max(pack).max(2);
+        let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
+        // Without the order the compiler keeps a wide panel in memory: up to 47 KB a thread, 12 GB of an H200's, which launches ran out of.
+        let widest = if exact || !limits.exact_orders { own.panel } else { own.panel.min(8) };
+        let usual = widest.min(order.next_multiple_of(pack)).max(pack).max(2);
         let panel = request.number_or("panel", 2..=64, usual)?;
         if !panel.is_multiple_of(pack) {
             return Err(format!("panels of {panel} columns are no whole {pack}, which 16 bytes hold"));
         }
         let helpers = request.number_or("helpers", 0..=8, own.helpers)?;
-        let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
         let in_registers = exact && helpers == 0 && (1..=panel).contains(&order);
         let on_chip = if in_registers { order } else { order_on_chip(order, panel) };
         let needed = on_chip.div_ceil(WARP);

@@ -306,6 +306,18 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 }
 
 #[test]
+fn kernels_of_every_order_have_no_wide_panel_of_registers() {
+    for scalar in SCALARS {
+        for (operation, order) in (1..=64).flat_map(|order| [(Operation::Factorize, order), (Operation::Invert, order)]) {
+            let problem = problem(scalar, operation, SourceKind::Matrix, order, 10);
+            let panel = |plan| choose(&problem, Some(plan), "sm_90").unwrap().resident.unwrap().panel;
+            assert!(panel("resident:exact=0") <= 8, "{scalar} {order}");
+            assert!(panel("resident:exact=0") <= panel("resident"), "{scalar} {order}");
+        }
+    }
+}
+
+#[test]
 fn large_matrices_are_factored_strip_by_strip() {
     for (scalar, first) in SCALARS.into_iter().zip([257, 257, 169, 161]) {
         for operation in [Operation::Factorize, Operation::Invert, Operation::Solve, Operation::Determinant] {
