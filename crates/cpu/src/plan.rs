@@ -123,18 +123,22 @@ fn fills_lanes(problem: &Problem, threads: usize, plan: Family) -> bool {
 }
 
 pub(crate) const PAIRS_RECEIPT: Receipt = Receipt::new(
-    "AMD EPYC with AVX-512, one and two threads",
-    "2026-11-23",
-    "each plan forced at orders 10 to 64; no record was kept",
+    "Intel Xeon with AVX-512, one and two threads",
+    "2026-11-27",
+    "each plan forced at orders 8 to 64; no record was kept",
 );
 
-/// Whether matrices that are only factored, in plain memory, are so fastest two at a time.
+/// Whether matrices that are only factored, in plain memory, are so fastest two at a time: complex ones where their columns fill vectors, but for a row at most.
 pub(crate) fn are_fastest_in_pairs(set: InstructionSet, problem: &Problem) -> bool {
     let (scalar, order) = (problem.scalar(), problem.order());
     let only_factored = problem.operation() == Operation::Factorize && problem.extras() == Extras::none();
     let plain = problem.a().is_plain() && problem.out().is_plain();
-    let least = if scalar == ScalarKind::F32 { 28 } else { 15 };
-    only_factored && plain && problem.batch() > 1 && order >= least && pairs::serves(set, scalar, order)
+    let large = match scalar {
+        ScalarKind::F32 | ScalarKind::F64 => order >= 13,
+        ScalarKind::C32 => order >= 15 && (order + 1) % set.lanes::<f32>() <= 1,
+        ScalarKind::C64 => order >= 15 && (order + 1) % set.lanes::<f64>() <= 1,
+    };
+    only_factored && plain && problem.batch() > 1 && large && pairs::serves(set, scalar, order)
 }
 
 /// The largest order at which groups of full lanes are faster than single matrices: a larger one where rows are rearranged as matrices are taken over.

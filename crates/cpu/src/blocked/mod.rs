@@ -38,7 +38,6 @@ mod laswp;
 mod pack;
 pub(crate) mod pairs;
 mod panel;
-mod rows;
 mod tile;
 mod trtri;
 

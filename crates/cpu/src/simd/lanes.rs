@@ -50,6 +50,10 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     fn reciprocal(self) -> Self;
     /// Whether [`Lanes::reciprocal`] may be used in every lane.
     fn is_moderate(self) -> bool;
+    /// Whether a number of some [`size`](Lanes::size) has a reciprocal that neither overflows nor loses digits.
+    fn has_reciprocal(size: <Self::Vector as Vector>::Real) -> bool;
+    /// [`Lanes::reciprocal`] of a number that is in every lane, whose size is given: of a real one, it is there before the number is.
+    fn reciprocal_of_size(self, size: <Self::Vector as Vector>::Real) -> Self;
     /// `|re| + |im|`.
     fn size(self) -> Self::Vector;
     /// Lanes of `yes` where chosen, else of `no`.
@@ -181,6 +185,14 @@ where
         V::all(self.0.abs().above(least))
     }
     #[inline(always)]
+    fn has_reciprocal(size: V::Real) -> bool {
+        size >= V::Real::SAFE_MINIMUM
+    }
+    #[inline(always)]
+    fn reciprocal_of_size(self, size: V::Real) -> Self {
+        Self(V::splat(size.recip().copysign(V::as_reals(&[self.0])[0])))
+    }
+    #[inline(always)]
     fn size(self) -> V {
         self.0.abs()
     }
@@ -290,6 +302,15 @@ where
         let least = <V::Real as Float>::min_positive_value().sqrt();
         let size = self.size();
         V::all(size.above(V::splat(least))) && V::all(V::splat(least.recip()).above(size))
+    }
+    #[inline(always)]
+    fn has_reciprocal(size: V::Real) -> bool {
+        let least = <V::Real as Float>::min_positive_value().sqrt();
+        size > least && size < least.recip()
+    }
+    #[inline(always)]
+    fn reciprocal_of_size(self, _size: V::Real) -> Self {
+        self.reciprocal()
     }
     #[inline(always)]
     fn size(self) -> V {

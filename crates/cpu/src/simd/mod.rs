@@ -76,8 +76,13 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn store_counts(self, to: &mut [u32]);
     /// 0, 1, 2 and so on.
     fn counting() -> Self;
-    /// The largest number; none is NaN.
-    fn most(self) -> Self::Real;
+    /// The largest of numbers that are not negative, in every lane. Where one is NaN, whatever there is.
+    fn largest(self) -> Self;
+    /// The same number.
+    #[inline(always)]
+    fn most(self) -> Self::Real {
+        Self::as_reals(&[self.largest()])[0]
+    }
     /// One lane.
     #[inline(always)]
     fn lane_mask(lane: usize) -> Self::Mask {

@@ -150,12 +150,12 @@ where
         Self(result)
     }
     #[inline(always)]
-    fn most(self) -> R {
+    fn largest(self) -> Self {
         let mut most = self.0[0];
         for i in 1..N {
             most = if self.0[i] > most { self.0[i] } else { most };
         }
-        most
+        Self::splat(most)
     }
     #[inline(always)]
     fn spread(self, lane: usize) -> Self {

@@ -51,7 +51,7 @@ macro_rules! vector {
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
         from_lanes: $of:ident => $from_lanes:expr, max: $max:ident, spread: $spread:expr,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, most: $most:expr,
+        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, largest: $largest:ident,
         counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr, transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
     ) => {
         /// A vector of the processor.
@@ -180,9 +180,9 @@ macro_rules! vector {
                 Self::load(&NUMBERS)
             }
             #[inline(always)]
-            fn most(self) -> $real {
+            fn largest(self) -> Self {
                 // SAFETY: see the head of the file.
-                unsafe { $most(self.0) }
+                unsafe { Self($largest(self.0)) }
             }
             #[inline(always)]
             fn spread(self, lane: usize) -> Self {
@@ -262,7 +262,7 @@ vector!(
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     bits: |mask| _cvtmask8_u32(mask),
     of_bits: |bits: u32| _cvtu32_mask8(bits),
-    most: |a| _mm512_reduce_max_pd(a),
+    largest: largest_f64x8,
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
     load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
     store_part: |to: &mut [f64], x| _mm512_mask_storeu_pd(to.as_mut_ptr(), first(to.len()) as __mmask8, x),
@@ -292,7 +292,7 @@ vector!(
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     bits: |mask| _cvtmask16_u32(mask),
     of_bits: |bits: u32| _cvtu32_mask16(bits),
-    most: |a| _mm512_reduce_max_ps(a),
+    largest: largest_f32x16,
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
     load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
     store_part: |to: &mut [f32], x| _mm512_mask_storeu_ps(to.as_mut_ptr(), first(to.len()), x),
@@ -325,10 +325,7 @@ vector!(
         let own = _mm256_setr_epi64x(1, 2, 4, 8);
         _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), own), own))
     },
-    most: |a| {
-        let halves = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
-        _mm_cvtsd_f64(_mm_max_pd(halves, _mm_unpackhi_pd(halves, halves)))
-    },
+    largest: largest_f64x4,
     counts: _mm256_cvttpd_epi32 _mm_storeu_si128,
     load_part: |from: &[f64]| _mm256_maskload_pd(from.as_ptr(), chosen(from.len())),
     store_part: |to: &mut [f64], x| _mm256_maskstore_pd(to.as_mut_ptr(), chosen(to.len()), x),
@@ -358,11 +355,7 @@ vector!(
         let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
         _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), own), own))
     },
-    most: |a| {
-        let halves = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
-        let quarters = _mm_max_ps(halves, _mm_movehl_ps(halves, halves));
-        _mm_cvtss_f32(_mm_max_ss(quarters, _mm_shuffle_ps::<1>(quarters, quarters)))
-    },
+    largest: largest_f32x8,
     counts: _mm256_cvttps_epi32 _mm256_storeu_si256,
     load_part: |from: &[f32]| _mm256_maskload_ps(from.as_ptr(), chosen_halves(from.len())),
     store_part: |to: &mut [f32], x| _mm256_maskstore_ps(to.as_mut_ptr(), chosen_halves(to.len()), x),
@@ -376,6 +369,52 @@ vector!(
     },
     transpose: transpose_f32x8, looks_up: false look_up_f32x8
 );
+
+/// The largest number, in every lane: compared as integers, in whose order those are that are not negative, and sooner so.
+#[inline(always)]
+unsafe fn largest_f64x8(x: __m512d) -> __m512d {
+    // SAFETY: see the head of the file.
+    unsafe {
+        let x = _mm512_castpd_si512(x);
+        let x = _mm512_max_epu64(x, _mm512_shuffle_i64x2::<0x4e>(x, x));
+        let x = _mm512_max_epu64(x, _mm512_shuffle_i64x2::<0xb1>(x, x));
+        _mm512_castsi512_pd(_mm512_max_epu64(x, _mm512_permutex_epi64::<0xb1>(x)))
+    }
+}
+
+/// The same.
+#[inline(always)]
+unsafe fn largest_f32x16(x: __m512) -> __m512 {
+    // SAFETY: see the head of the file.
+    unsafe {
+        let x = _mm512_castps_si512(x);
+        let x = _mm512_max_epu32(x, _mm512_shuffle_i32x4::<0x4e>(x, x));
+        let x = _mm512_max_epu32(x, _mm512_shuffle_i32x4::<0xb1>(x, x));
+        let x = _mm512_max_epu32(x, _mm512_shuffle_epi32::<0x4e>(x));
+        _mm512_castsi512_ps(_mm512_max_epu32(x, _mm512_shuffle_epi32::<0xb1>(x)))
+    }
+}
+
+/// The same.
+#[inline(always)]
+unsafe fn largest_f64x4(x: __m256d) -> __m256d {
+    // SAFETY: see the head of the file.
+    unsafe {
+        let x = _mm256_max_pd(x, _mm256_permute2f128_pd::<1>(x, x));
+        _mm256_max_pd(x, _mm256_permute_pd::<0b0101>(x))
+    }
+}
+
+/// The same.
+#[inline(always)]
+unsafe fn largest_f32x8(x: __m256) -> __m256 {
+    // SAFETY: see the head of the file.
+    unsafe {
+        let x = _mm256_max_ps(x, _mm256_permute2f128_ps::<1>(x, x));
+        let x = _mm256_max_ps(x, _mm256_permute_ps::<0x4e>(x));
+        _mm256_max_ps(x, _mm256_permute_ps::<0xb1>(x))
+    }
+}
 
 /// A mask of the first `count` lanes, of sixteen at most.
 #[inline(always)]

@@ -308,7 +308,8 @@ fn numbers_can_be_forced_and_are_held_against_the_gpu() {
 #[test]
 fn kernels_of_every_order_have_no_wide_panel_of_registers() {
     for scalar in SCALARS {
-        for (operation, order) in (1..=64).flat_map(|order| [(Operation::Factorize, order), (Operation::Invert, order)]) {
+        for (operation, order) in (1..=64).flat_map(|order| [(Operation::Factorize, order), (Operation::Invert, order)])
+        {
             let problem = problem(scalar, operation, SourceKind::Matrix, order, 10);
             let panel = |plan| choose(&problem, Some(plan), "sm_90").unwrap().resident.unwrap().panel;
             assert!(panel("resident:exact=0") <= 8, "{scalar} {order}");

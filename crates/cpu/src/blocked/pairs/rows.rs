@@ -31,6 +31,12 @@ impl Rows {
         Self { at: IN_PLACE, place: IN_PLACE, left: u64::MAX >> (MOST_ROWS - order) }
     }
 
+    /// The rows that are left from row `first` on, bit by bit.
+    #[inline(always)]
+    pub(super) fn left(&self, first: usize) -> u32 {
+        (self.left >> first) as u32
+    }
+
     /// Makes row `p` that of pivot `k`; gives the exchange.
     #[inline(always)]
     pub(super) fn choose(&mut self, k: usize, p: usize) -> u32 {
@@ -57,22 +63,22 @@ impl Rows {
     #[inline(always)]
     pub(super) fn search<L: Lanes, const V: usize>(&self, column: &[L; V]) -> (usize, <L::Vector as Vector>::Real) {
         let zero = L::Vector::splat(num_traits::zero());
-        let (mut sizes, mut best) = ([zero; V], zero);
+        let mut sizes = [zero; V];
         for v in 0..V {
-            let left = L::Vector::mask((self.left >> (v * L::COUNT)) as u32);
+            let left = L::Vector::mask(self.left(v * L::COUNT));
             sizes[v] = L::Vector::select(left, column[v].size(), zero);
-            best = sizes[v].larger(best);
         }
-        let most = best.most();
-        let (target, mut found) = (L::Vector::splat(most), 0);
+        let mut best = sizes[0];
+        for size in &sizes[1..] {
+            best = size.larger(best);
+        }
+        let (most, mut found) = (best.largest(), 0);
         for v in (0..V).rev() {
-            found = found << L::COUNT | u64::from(L::Vector::bits(sizes[v].equals(target)));
+            found = found << L::COUNT | u64::from(L::Vector::bits(sizes[v].equals(most)));
         }
-        if found & found.wrapping_sub(1) == 0 {
-            (found.trailing_zeros() as usize, most)
-        } else {
-            (self.first_of(found), most)
-        }
+        let p = if found & found.wrapping_sub(1) == 0 { found.trailing_zeros() as usize } else { self.first_of(found) };
+        // There is none where the largest is NaN.
+        (p % MOST_ROWS, L::Vector::as_reals(&[most])[0])
     }
 
     /// Of some rows, bit by bit, the one at the first place.
