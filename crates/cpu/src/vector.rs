@@ -1,4 +1,4 @@
-//! Kernels of plain loops, compiled for the widest vectors that the processor has: the only unsafe code of this crate.
+//! Kernels of plain loops, compiled for the widest vectors that the processor has.
 //!
 //! A kernel works on columns in chunks of [`LANES`] elements. The compiler neither reorders nor fuses floating-point operations:
 //! bits depend on nothing but whether the processor has fused multiply-add, which [`fused`] tells.

@@ -2,9 +2,11 @@
 
 mod blocked;
 mod chip;
+mod copies;
 mod explanation;
 mod getrf;
 mod getri;
+mod getri_table;
 mod getrs;
 mod request;
 mod resident;
@@ -21,8 +23,9 @@ use batchla_core::{Chosen, Error, Operation, Options, Plan, Problem, Rejection, 
 
 pub use self::blocked::Strips;
 pub(crate) use self::blocked::TRIANGLE;
+pub use self::copies::Copies;
 pub use self::getrf::{GetrfPlan, Interchange, Looking, Search, Steps};
-pub use self::getri::{Copies, Correction, GetriPlan, Resources};
+pub use self::getri::{Correction, GetriPlan, Resources};
 pub use self::getrs::GetrsPlan;
 use self::request::KEYS;
 pub(crate) use self::request::Request;
