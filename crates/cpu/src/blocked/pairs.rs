@@ -1,4 +1,4 @@
-//! `A = P L U` of small real matrices, two at a time: while one waits for a pivot, the other goes on.
+//! `A = P L U` of small matrices, two at a time: while one waits for a pivot, the other goes on.
 //!
 //! Rows stay where they are: a row that became a pivot's counts no more. An exchange would cost a move in each column; here it is noted, and all are
 //! made at once, by looking rows up in registers.
@@ -13,7 +13,7 @@ mod long;
 mod rows;
 mod short;
 
-/// Whether plain matrices can be factored in pairs.
+/// Whether plain matrices can be factored in pairs: complex ones while their columns are short.
 pub(crate) fn serves(set: InstructionSet, scalar: ScalarKind, order: usize) -> bool {
     let most = match scalar {
         ScalarKind::F32 | ScalarKind::F64 => MOST_ROWS,
@@ -52,6 +52,7 @@ impl<T: Scalar> Work<T> for Pairs<'_, T> {
 /// The same with `V` vectors a column, later, of long ones, `W`. What there is no use for is not compiled.
 #[inline(always)]
 fn with_vectors<L: Lanes, const V: usize, const W: usize>(stretch: Stretch<'_, L::Number>) -> usize {
+    // Of real numbers alone: `serves` leaves out the others.
     let long = V >= 4 && V * L::COUNT > 32;
     if !L::Vector::LOOKS_UP || (V - 1) * L::COUNT >= MOST_ROWS || long && L::PARTS > 1 {
         0

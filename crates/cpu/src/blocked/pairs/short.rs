@@ -40,7 +40,7 @@ impl<L: Lanes, const V: usize> Factored<L, V> {
 }
 
 impl<L: Lanes, const V: usize> Matrix<'_, L, V> {
-    /// Factors column `k`, which is `x`; in memory it may be one column behind, `before`, whose pivot's row has `u` there.
+    /// Factors column `k`, which is `x`. In memory the column before may still have to be eliminated from it, in whose pivot's row stands the number `before`.
     #[inline(always)]
     fn factor_column(&mut self, k: usize, x: [L; V], before: Option<L>, exchange: &mut u32) -> Factored<L, V> {
         let (p, size) = self.rows.search(&x);
