@@ -189,8 +189,20 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
 
 #else
 
-// By fused products. Rows from row i on and columns from column j on, of which those from `order` and `end` on are not on chip: a lane has packs of rows of some columns, the
-// lanes that follow it those below.
+// Half a warp loads sixteen bytes a lane at once if the lanes of each pair ask for the same, or lanes two apart (by the clock): pairs have the same rows, and lanes two apart the same columns. Complex
+// inverses on chip were slower so.
+constexpr bool PAIRED = !(INVERTS && Number<Scalar>::COMPLEX);
+// Of `Deep` groups of rows, and of the groups of columns that lanes then have, which one a lane has.
+template <int Deep>
+__device__ inline int rows_of(int lane) {
+    return PAIRED && Deep < LANES ? lane / 2 % Deep : lane % Deep;
+}
+template <int Deep>
+__device__ inline int columns_of(int lane) {
+    return PAIRED && Deep < LANES ? lane % 2 + lane / (2 * Deep) * 2 : lane / Deep;
+}
+
+// By fused products. Rows from row i on and columns from column j on, of which those from `order` and `end` on are not on chip: a lane has packs of rows of some columns.
 template <int Rows, int Columns>
 struct Tile {
     static constexpr int WIDE = 4, DEEP = LANES * WIDE / Columns, COUNT = Rows / (DEEP * Pack::LENGTH);
@@ -201,7 +213,7 @@ struct Tile {
 
     // `left`: what the tile of `a` is less a product of, on the left.
     __device__ Tile(Resident a, Resident left, int i, int j, int, int order, int lane)
-        : a(a), left(left), i(i), j(j), order(order), row(i + lane % DEEP * Pack::LENGTH), column(j + lane / DEEP * WIDE) {}
+        : a(a), left(left), i(i), j(j), order(order), row(i + rows_of<DEEP>(lane) * Pack::LENGTH), column(j + columns_of<DEEP>(lane) * WIDE) {}
 
     // Packs of rows of which the first is `there`.
     template <class F>
@@ -244,7 +256,7 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
     constexpr int WIDE = 4, DEEP = LANES < 8 ? LANES : LANES * WIDE / Wide > LANES / 4 ? LANES * WIDE / Wide : 8;
     // Fours of columns are all there; rows of U stay in registers where that was measured to be faster.
     constexpr bool EVEN = NB % WIDE == 0 && Wide % WIDE == 0, KEEPS = NB <= 8 && (WINDOW > 0 || Number<Scalar>::COMPLEX);
-    const int rows = lane % DEEP * Pack::LENGTH, columns = lane / DEEP * WIDE;
+    const int rows = rows_of<DEEP>(lane) * Pack::LENGTH, columns = columns_of<DEEP>(lane) * WIDE;
     for (int j = begin + columns; j < end; j += LANES / DEEP * WIDE) {
         Pack u[KEEPS ? PACKS : 1][WIDE];
         const auto load_upper = [&](Pack (&u)[WIDE], int p) {
