@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use batchla_core::{Backend, Error, Operation, Scalar};
-use batchla_cuda::{Cuda, TunedLayout};
+use batchla_core::{Backend, Error, Operation, Scalar, ScalarKind};
+use batchla_cuda::{Cuda, Limits, TunedLayout};
 
 use super::times::Clock;
 use crate::figure::{Contestant, Routine};
@@ -15,6 +15,19 @@ use crate::roof::device_copy;
 const REPETITIONS: usize = 3;
 /// The part of the device's memory that a batch, its copy and its result take at most: one part in so many.
 const SHARE: u64 = 8;
+
+/// Matrices of an order, of `many`: more of small ones, whose launches would else be timed; fewer of large ones; and no more than memory holds.
+pub(super) fn batch_of(many: usize, order: usize, scalar: ScalarKind, limits: &Limits) -> usize {
+    let bytes = (order * order * scalar.bytes()).max(1) as u64;
+    let room = limits.memory_bytes / SHARE / bytes;
+    let share = match order {
+        0..=16 => many.saturating_mul(10),
+        17..=190 => many,
+        191..=384 => many.saturating_mul(2) / 5,
+        _ => many / 10,
+    };
+    share.min(usize::try_from(room).unwrap_or(usize::MAX)).max(1)
+}
 
 /// Plans timed on a GPU.
 pub(crate) struct GpuClock<T: Scalar> {
@@ -35,17 +48,9 @@ impl<T: Scalar> GpuClock<T> {
         Ok(Self { gpu, routine, layout, batch, start, arena: None, copy })
     }
 
-    /// Matrices of an order: more of small ones, whose launches would else be timed; fewer of large ones; and no more than memory holds.
+    /// Matrices of an order: see [`batch_of`].
     pub(crate) fn batch_of(&self, order: usize) -> usize {
-        let bytes = (order * order * T::KIND.bytes()).max(1) as u64;
-        let room = self.gpu.device().limits().memory_bytes / SHARE / bytes;
-        let share = match order {
-            0..=16 => self.batch.saturating_mul(10),
-            17..=190 => self.batch,
-            191..=384 => self.batch.saturating_mul(2) / 5,
-            _ => self.batch / 10,
-        };
-        share.min(usize::try_from(room).unwrap_or(usize::MAX)).max(1)
+        batch_of(self.batch, order, T::KIND, self.gpu.device().limits())
     }
 
     /// What share of the roofline a time is: that of reading and writing each matrix once, at the speed of a copy.

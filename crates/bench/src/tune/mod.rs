@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use batchla_core::{Complex, Error, ErrorKind, Operation, Options, Plan, Problem, Receipt, Scalar, ScalarKind};
 use batchla_cuda::{Cuda, CudaPlan, Device, Environment, Limits, Space, TunedLayout, TunedTable};
 
-use self::clock::GpuClock;
+use self::clock::{GpuClock, batch_of};
 use self::journal::Journal;
 pub use self::proof::Proved;
 use self::search::{Found, Search};
@@ -221,8 +221,10 @@ struct GpuCandidates<'a> {
 }
 
 impl GpuCandidates<'_> {
+    /// As it is timed: of few matrices the planner's own plan may be another.
     fn problem(&self, order: usize) -> Result<Problem, Error> {
-        self.tune.layout.problem(self.tune.scalar, self.tune.operation, 1, order)
+        let Tune { scalar, operation, layout, batch, .. } = *self.tune;
+        layout.problem(scalar, operation, batch_of(batch, order, scalar, self.limits), order)
     }
 }
 
@@ -244,5 +246,36 @@ impl Candidates for GpuCandidates<'_> {
 
     fn distinct(&self, order: usize, plan: &str) -> Option<String> {
         CudaPlan::distinct(&self.problem(order).ok()?, plan, self.limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn own(batch: usize, order: usize) -> String {
+        let tune = Tune {
+            scalar: ScalarKind::F32,
+            operation: Operation::Factorize,
+            layout: TunedLayout::ColumnMajor,
+            orders: 1..=512,
+            seconds: 1.0,
+            batch,
+            device: 0,
+            fresh: false,
+            output: None,
+            command: String::new(),
+        };
+        GpuCandidates { tune: &tune, limits: &Limits::preset("sm_90").unwrap() }.own(order).unwrap()
+    }
+
+    #[test]
+    fn the_planners_own_plan_is_that_of_the_batch_that_is_timed() {
+        assert_eq!(own(10_000, 222), "resident");
+        assert_eq!(own(10_000, 256), "resident");
+        assert_eq!(own(10_000, 400), "blocked");
+        assert_eq!(own(20, 256), "spread");
     }
 }

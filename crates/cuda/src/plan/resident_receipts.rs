@@ -25,6 +25,11 @@ pub(super) static THREAD_INVERSE: Receipt = Receipt::new(
     "2026-11-22",
     "batchla bench plans --inverse resident:rows=8,registers=…: benches/record/nvidia-h200/2026-11-22/choices-thread/inverse-100000.csv",
 );
+pub(super) static THREAD_INVERSE_C32: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-27",
+    "batchla bench plans --inverse resident resident:registers=…: benches/record/nvidia-h200/2026-11-27/choices-thread-inverse-c32.csv",
+);
 pub(super) static SMALL_INVERSE: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-22",

@@ -144,6 +144,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(16, tuned(256, 4, 1, 1, 255)).by(&SETTLED),
     ];
     const C32_INVERSE: &[Tuned] = &[
+        thread(4, 96).by(&THREAD_INVERSE_C32),
         thread(5, 128).by(&THREAD_INVERSE),
         tuned(8, 8, 1, 0, 96).by(&SMALL_INVERSE),
         tuned(28, 28, 1, 0, 128).by(&SMALL_INVERSE),
