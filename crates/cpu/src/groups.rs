@@ -107,8 +107,12 @@ fn run_plain<T: CpuScalar>(
     if !invert && operation != Operation::Factorize {
         return 0;
     }
-    let Some(Plain { first, matrices: to, pivots, outcomes }) = results.plain() else { return 0 };
-    let area = engine.order() * engine.order();
+    let Some(Plain { first, matrices: to, pivots, outcomes, determinants }) = results.plain() else { return 0 };
+    // An inverse takes the diagonal's place.
+    if invert && determinants.is_some() {
+        return 0;
+    }
+    let (order, area) = (engine.order(), engine.order() * engine.order());
     let from = match source {
         Source::InPlace => None,
         Source::Matrix(a) if a.layout().is_plain() => {
@@ -118,8 +122,14 @@ fn run_plain<T: CpuScalar>(
         _ => return 0,
     };
     let exchanges = if invert { exchanges } else { pivots };
-    let done = engine.run_plain(Stretch { order: engine.order(), from, to, exchanges, invert, a, aside });
+    let stretch =
+        Stretch { order, from, to: &mut *to, exchanges: &mut *exchanges, invert, a: &mut *a, aside: &mut *aside };
+    let done = engine.run_plain(stretch);
     outcomes[..done].fill(Outcome::Regular.to_word());
+    for (b, determinant) in determinants.into_iter().flatten().take(done).enumerate() {
+        let (lu, exchanges) = (&to[b * area..(b + 1) * area], &exchanges[b * order..(b + 1) * order]);
+        *determinant = Determinant::from_factors(Outcome::Regular, |k| lu[k * (order + 1)], exchanges);
+    }
     done
 }
 

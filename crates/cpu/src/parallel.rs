@@ -57,7 +57,7 @@ pub(crate) struct Together<'a, T: Scalar> {
 }
 
 /// The results of a stretch of a batch as memory.
-pub(crate) struct Plain<'a, T> {
+pub(crate) struct Plain<'a, T: Scalar> {
     /// The first one's place in the batch.
     pub(crate) first: usize,
     /// Matrices, one after another, column by column.
@@ -66,14 +66,16 @@ pub(crate) struct Plain<'a, T> {
     pub(crate) pivots: &'a mut [u32],
     /// The outcomes' words.
     pub(crate) outcomes: &'a mut [u32],
+    /// The determinants, where wanted.
+    pub(crate) determinants: Option<&'a mut [Determinant<T>]>,
 }
 
 impl<'a, T: Scalar> Results<'a, T> {
-    /// What is left, if the matrices lie in the plainest of ways, and neither determinants nor condition numbers are wanted.
+    /// What is left, if the matrices lie in the plainest of ways, and no condition numbers are wanted.
     pub(crate) fn plain(&mut self) -> Option<Plain<'_, T>> {
-        let more = self.determinants.is_some() || self.conditions.is_some();
-        let matrices = self.matrices.as_mut().filter(|_| !more)?.plain_slice()?;
-        Some(Plain { first: self.first, matrices, pivots: self.pivots, outcomes: self.outcomes })
+        let matrices = self.matrices.as_mut().filter(|_| self.conditions.is_none())?.plain_slice()?;
+        let determinants = self.determinants.as_deref_mut();
+        Some(Plain { first: self.first, matrices, pivots: self.pivots, outcomes: self.outcomes, determinants })
     }
 
     /// Passes over plain results that are written.
@@ -83,6 +85,7 @@ impl<'a, T: Scalar> Results<'a, T> {
         }
         self.first += count;
         let _written = (self.pivots.split_off_mut(..count * self.order), self.outcomes.split_off_mut(..count));
+        let _determinants = self.determinants.as_mut().and_then(|all| all.split_off_mut(..count));
     }
 
     /// The next `most` at most, unless there are none.

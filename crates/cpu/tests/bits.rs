@@ -103,6 +103,29 @@ fn in_place_and_from_factors_give_the_same_bits<T: CpuScalar>() {
     }
 }
 
+fn determinants_on_the_way_are_those_of_factors<T: CpuScalar>() {
+    let cpu = Cpu::builder().threads(2).build().unwrap();
+    for n in [1, 2, 4, 7, 8, 9, 16, 24, 31, 40, 70] {
+        let mut a = random::<T>(37, n, n, 8);
+        // What is singular ends a pass, in the middle of a group or of a pair.
+        for b in [13, 20] {
+            a.view_mut().into_matrices().nth(b).unwrap().fill_with(|_, _| T::from_f64(0.0, 0.0));
+        }
+        let (mut lu, mut pivots, mut words) = (a.clone(), vec![0; 37 * n], vec![9; 37]);
+        let mut determinants = vec![Determinant::nan(); 37];
+        let problem = Problem::factorize::<T>(SourceKind::InPlace, *a.layout(), *a.layout()).unwrap();
+        let problem = problem.with_extras(Extras::none().with_determinant()).unwrap();
+        let prepared = cpu.prepare(&problem, &Options::default()).unwrap();
+        let mut view = lu.view_mut();
+        let report = ReportMut::new(&mut words[..]).with_determinants(&mut determinants[..]);
+        let args = FactorizeArgs::new(&Source::InPlace, &mut view, &mut pivots, report);
+        cpu.run_factorize(&prepared, args, &mut cpu.workspace(&prepared).unwrap()).unwrap();
+        assert_eq!(words.iter().filter(|&&word| word == 0).count(), 35, "n={n}");
+        assert_eq!(determinants, cpu.determinant(&a).unwrap().values(), "n={n}");
+        assert_eq!(all_bits(&lu), all_bits(cpu.factorize(&a).unwrap().lu()), "n={n}");
+    }
+}
+
 /// Everything that a plan computes of a batch, as bits.
 fn everything<T: CpuScalar>(cpu: &Cpu, plan: &str, a: &Batch<T>, b: &Batch<T>) -> Vec<Bits> {
     let (n, options) = (a.layout().rows(), Options::default().with_plan(plan));
@@ -236,6 +259,7 @@ for_every_scalar! {
     places_and_threads_do_not_change_bits
     threads_that_share_a_matrix_change_no_bit
     in_place_and_from_factors_give_the_same_bits
+    determinants_on_the_way_are_those_of_factors
     plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits
     a_nan_leaves_plans_and_instruction_sets_the_same_exchanges
     plain_and_padded_memory_give_the_same_bits
