@@ -64,6 +64,7 @@ mod staging;
 mod steps;
 #[cfg(feature = "driver")]
 mod stream;
+#[cfg(feature = "driver")]
 mod strips;
 mod tuned;
 #[cfg(feature = "driver")]

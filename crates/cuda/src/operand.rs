@@ -46,10 +46,10 @@ impl Operand {
         Self { data: DevicePointer(self.data.0 + offset), ..self }
     }
 
-    /// Matrices as they lie in the workspace, column-major.
+    /// Matrices as they lie in the workspace, column-major, each with room for the last order of its class.
     pub(crate) fn columns(data: DevicePointer, order: usize) -> Self {
         let leading = leading(order);
-        Self { data, lanes: 1, group: (order * leading) as u64, row: 1, col: leading as u64 }
+        Self { data, lanes: 1, group: (leading * leading) as u64, row: 1, col: leading as u64 }
     }
 }
 

@@ -53,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
 #else
             begin_columns(in, chip, shared, order, n, order, tid, live);
             factor_columns(chip, shared, 0, order, n, order, tid);
-            if (live) bad = store(chip, out, 0, n, n, tid);
+            const int kept = PADDED ? order : n;
+            if (live) bad = store(chip, out, 0, kept, kept, tid);
 #endif
             for (int i = tid; live && i < n; i += CREW) {
                 exchanges[i] = chip.pivots[i];

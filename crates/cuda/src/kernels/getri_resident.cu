@@ -9,6 +9,9 @@ constexpr bool PART = BATCHLA_PART;  // a block has some of a matrix's rows
 constexpr int EARLY = BATCHLA_EARLY, LATE = BATCHLA_LATE;
 static_assert(EARLY % NB == 0 && LATE % NB == 0, "whole block columns");
 static_assert(ORDER % 8 == 0, "a class of orders, by how far columns are apart in the workspace");
+// X takes the place of U^-1 in the workspace, too, from where it is read again: columns begin where lines of memory do, and all are as long as the compiler knows. Where the kernel is for the
+// last order of its class that is so in the result, and the second copy would cost more than it gains.
+constexpr bool APART = ORDER == 0 || EXACT != ORDER;
 
 // Shared memory: a block column, and copies of solved ones; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
 struct InverseChip {
@@ -17,11 +20,10 @@ struct InverseChip {
     Scalar* reciprocal;
     u64* place;
 
-    // Columns have room for whole steps of products, with zeros beyond the matrix.
+    // A matrix is worked on as one of order `order`: beyond order n it is the identity.
     __device__ InverseChip(unsigned char* memory, int n, int order, int tid) {
-        const int rows = (order + 7) / 8 * 8;
-        columns = {reinterpret_cast<Scalar*>(memory), Resident::stride_of(rows)};
-        for (int i = n; i < rows; ++i)
+        columns = {reinterpret_cast<Scalar*>(memory), Resident::stride_of(order)};
+        for (int i = n; !PADDED && i < order; ++i)
             for (int c = tid; c < NB; c += CREW) *columns.at(i, c) = zero<Scalar>();
         copies = {columns.at(0, NB), columns.stride};
         corner = reinterpret_cast<Scalar(*)[LINE]>(copies.origin + max(EARLY * first_copies().stride, LATE * copies.stride));
@@ -37,7 +39,6 @@ struct InverseChip {
 
 // The columns of X as the result has them.
 struct Solved {
-    static constexpr bool PADDED = false;
     Output result;
     const u64* place;
 
@@ -45,29 +46,41 @@ struct Solved {
     __device__ u64 step() const { return result.row; }
 };
 
+// Begins to copy the factors' block column at `first`, rows `from` .. `to`.
+__device__ inline void fetch_factors(const InverseChip& chip, Input lu, int first, int from, int to, int n, int order, int tid) {
+    const Share<CREW> share = {opaque(tid), 0, 1};
+    const Resident a = chip.columns_from(first), target = {a.at(from, 0), a.stride};
+    const int last = min(first + NB, order);
+    lu.origin = lu.at(from, 0);
+    if (PADDED) {
+        fetch_by<Pack, ONCE>(target, lu, first, last, to - from, share);
+        commit_copies();
+    } else {
+        fetch_columns<ONCE>(target, lu, first, min(last, n), min(to, n) - from, share);
+        if (APART && last > n) fill_beyond(a, first, last, n, order, share);
+    }
+}
+
 // U^-1, block columns from the left to the right. `inverse` may lie where `lu` does.
 __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int n, int order, int tid, int base) {
-    const auto fetch = [&](int first) {
-        const int last = min(first + NB, n);
-        fetch_columns<ONCE>(chip.columns_from(first), lu, first, last, last, Share<CREW>{opaque(tid), 0, 1});
-    };
+    const auto fetch = [&](int first) { fetch_factors(chip, lu, first, 0, min(first + NB, order), n, order, tid); };
     fetch(0);
 #pragma unroll 1
-    for (int first = 0; first < n; first += NB) {
-        const int last = min(first + NB, n);
+    for (int first = 0; first < order; first += NB) {
+        const int last = min(first + NB, order);
         const Resident a = chip.columns_from(first);
-        Rows<Resident, PART, (EARLY > 0)> rows(a, inverse, first, n, order, tid, base, chip.first_copies(), EARLY);
+        Rows<Resident, PART, (EARLY > 0)> rows(a, inverse, first, order, order, tid, base, chip.first_copies(), EARLY);
         rows.subtract_left([&] {
             wait_copies<0>();
             crew_sync();
             rows.copy_corner(chip.corner);
             for (int k = first + tid; k < last; k += CREW) chip.reciprocal[k - first] = reciprocal(*a.at(k, k));
         });
-        if (last < n) fetch(last);
+        if (last < order) fetch(last);
         if (rows.top_of(0) < last) {
             rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
-                if (j >= n || i > j) return;
+                if (j >= order || i > j) return;
                 *inverse.at(i, j) = x;
                 if (first < EARLY) *chip.first_copies().at(i, j) = x;
             });
@@ -76,20 +89,16 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
     }
 }
 
-// X for X L = `inverse`, block columns from the right to the left. Returns whether an element is not finite.
-__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, Solved x, int n, int tid, int base) {
-    const auto fetch = [&](int first) {
-        const Resident a = chip.columns_from(first);
-        Input below = lu;
-        below.origin = lu.at(first, 0);
-        fetch_columns<ONCE>({a.at(first, 0), a.stride}, below, first, min(first + NB, n), n - first, Share<CREW>{opaque(tid), 0, 1});
-    };
+// X for X L = `inverse`, block columns from the right to the left, which `solved` has for those that follow. Returns whether an element is not finite.
+template <class M>
+__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, M solved, Solved x, int n, int order, int tid, int base) {
+    const auto fetch = [&](int first) { fetch_factors(chip, lu, first, first, order, n, order, tid); };
     Real trace = 0;  // as long as all is finite
-    const int last = (n - 1) / NB * NB, split = last + NB - LATE;
+    const int last = (order - 1) / NB * NB, split = last + NB - LATE;
     fetch(last);
 #pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
-        Rows<Solved, PART, (LATE > 0)> rows(chip.columns_from(first), x, first, n, n, tid, base, chip.last_copies(split), split);
+        Rows<M, PART, (LATE > 0)> rows(chip.columns_from(first), solved, first, order, order, tid, base, chip.last_copies(split), split);
         rows.subtract_right(inverse, [&] {
             wait_copies<0>();
             crew_sync();
@@ -99,23 +108,24 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         if (first > 0) fetch(first - NB);
         rows.solve_lower(chip.corner, inverse);
         rows.for_each([&](Scalar& e, int i, int j) {
-            if (i >= n) return;
-            if (first >= split) *chip.last_copies(split).at(i, j) = e;  // products take whole steps: beyond the matrix it is zero
-            if (j >= n) return;
+            if (i >= order) return;
+            if (first >= split) *chip.last_copies(split).at(i, j) = e;
+            if (j >= order) return;
             trace = traced(trace, e);
-            *x.at(i, j) = e;
+            *solved.at(i, j) = e;
+            if (APART && i < n && j < n) store_once(x.at(i, j), e);
         });
         Lanes::sync();
     }
     return !(trace == 0);
 }
 
-// `w`: where U^-1 lies meanwhile, column-major, which may be where the factors do. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
+// `w`: where U^-1 lies meanwhile, column-major, with room for a matrix of order `order`; it may be where the factors are. Column k of the result goes to column rows[k] of `x`, or stays in its place where `rows` is null;
 // then `w` and `x` may be one. Fills the inverse of a failed matrix with NaN. `PART`: `parts` blocks have a matrix, `w` is not where the factors are, and failed matrices are left to who launches this.
 extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int given, int parts) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const int n = EXACT > 0 ? EXACT : given, order = ORDER > 0 ? ORDER : n, tid = crew_thread();
+    const int n = EXACT > 0 ? EXACT : given, order = ORDER > 0 ? ORDER : (n + 7) / 8 * 8, tid = crew_thread();
     const InverseChip chip(memory, n, order, tid);
     for (u64 item = blockIdx.x; item < (PART ? batch * parts : batch); item += gridDim.x) {
         const u64 b = PART ? item / parts : item;
@@ -125,11 +135,17 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
         // Blocks of one matrix may see it fail while others begin with it.
         if (PART && crew_any(tid == 0 && status[b] != 0)) failed = NOT_FINITE;
         if (failed == 0) {
-            const Resident inverse = {w.matrix(b), ORDER > 0 ? ORDER : int(w.col)};
+            const Resident inverse = {w.matrix(b), order};
+            const Solved solved = {result, chip.place};
             for (int k = tid; k < n; k += CREW) chip.place[k] = u64(rows == nullptr ? k : rows[b * n + k]) * result.col;
             invert_upper(chip, Input(lu, b), inverse, n, order, tid, base);
             crew_sync();
-            const bool bad = solve_lower(chip, Input(lu, b), inverse, {result, chip.place}, n, tid, base);
+            bool bad;
+            if constexpr (APART) {
+                bad = solve_lower(chip, Input(lu, b), inverse, inverse, solved, n, order, tid, base);
+            } else {
+                bad = solve_lower(chip, Input(lu, b), inverse, solved, solved, n, order, tid, base);
+            }
             if (crew_any(bad)) failed = NOT_FINITE;
             if (tid == 0 && failed != 0) atomicExch(status + b, failed);
         }

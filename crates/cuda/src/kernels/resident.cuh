@@ -69,6 +69,8 @@ __device__ inline R traced(R trace, Complex<R> x) {
 // What is known of the order when compiled: all where there is one panel; how many panels where there are more; 0: nothing.
 constexpr int ORDER = BATCHLA_ORDER;
 constexpr int EXACT = BATCHLA_EXACT;  // the order itself, where a class of orders has a kernel for this one alone
+// Factors in memory have the room of all of a class of orders, and are there what they are on chip: beyond the matrix they are the identity. Whole packs can be copied.
+constexpr bool PADDED = BATCHLA_PADDED;
 // One panel goes from memory to registers and back; then nothing is beyond the matrix but what fills a pack.
 constexpr bool IN_REGISTERS = ORDER > 0 && ORDER <= NB && HELPERS == 0;
 constexpr int WIDTH = IN_REGISTERS ? ORDER : NB;  // columns of a panel that take part
@@ -90,7 +92,6 @@ constexpr bool ODD = BATCHLA_ODD && Pack::LENGTH == 2;
 constexpr bool HALVES = BATCHLA_ODD && Pack::LENGTH == 1;
 // Column-major. Columns are an odd number of packs apart, or of elements (`ODD`): few lanes meet in a bank, whether they take neighbours in a column or in a row.
 struct Resident {
-    static constexpr bool PADDED = true;  // rows beyond the matrix can be read, up to the last of a class of orders
     Scalar* origin;
     int stride;
 

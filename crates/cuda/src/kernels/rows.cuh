@@ -136,19 +136,19 @@ struct Rows {
     template <bool Upwards, class F, class G>
     __device__ void by_tiles(F ready, G done) {
         typedef Tile<4, NB / STEP, Left> Part;
-        constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0 && (Left::PADDED || EXACT == ORDER);  // no tile has rows beyond the matrix
+        constexpr bool WHOLE = ORDER > 0 && ORDER % 32 == 0;  // no tile has rows beyond it
         constexpr int COUNT = NB / STEP * 8, AHEAD = 2;
         Real kept[OWN_ROWS][COUNT];
         const int lane = tid % LANES;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
             Part tile(a, left, top_of(r), first, first + NB, order, lane);
             const bool there = tile.i < order;
-            // On chip there are zeros beyond the matrix, in whole steps.
-            const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : STREAMED ? n : (n + STEP - 1) / STEP * STEP;
+            // Beyond the matrix there are zeros, in whole steps.
+            const int begin = Upwards ? tile.i : first + NB, end = Upwards ? first : (n + STEP - 1) / STEP * STEP;
             Real ahead[AHEAD][4][2] = {};  // what is not written would take its registers from the start
             tile.clear();
             const int cut = copied_until<Upwards>(begin, end), from = Upwards ? cut : begin, until = Upwards ? end : cut;
-            if (STREAMED && there) tile.template begin_stream<Upwards, Upwards>(ahead, from, until);
+            if (STREAMED && there) tile.template begin_stream<Upwards, Upwards, WHOLE>(ahead, from, until);
             if (r == 0) ready();
             if (Copied && there) {
                 Tile<4, NB / STEP> near(a, copies, tile.i, first, first + NB, order, lane);

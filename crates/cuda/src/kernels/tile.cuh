@@ -86,15 +86,13 @@ struct Tile {
     __device__ int own(int k, int s) const {
         return k + (Upwards ? column / PARTS : STEP / 2 - 1 - column / PARTS) + (Upwards ? s : 1 - s) * (STEP / 2);
     }
-    // Half `s` of A's columns k .. k + STEP. `Masked`: elements on the left of the diagonal count as zero. `Ragged`: so do columns from `limit` on. `Whole`: no row
-    // is beyond the matrix.
-    template <bool Upwards, bool Masked, bool Ragged, bool Whole>
-    __device__ void load_left(Real (&x)[Groups][2], int k, int s, int limit) const {
+    // Half `s` of A's columns k .. k + STEP. `Masked`: elements on the left of the diagonal count as zero. `Whole`: no row is beyond the matrix.
+    template <bool Upwards, bool Masked, bool Whole>
+    __device__ void load_left(Real (&x)[Groups][2], int k, int s) const {
         const int l = own<Upwards>(k, s), rest = order - 1 - i - row;  // rows beyond the matrix take its last
         UNROLL for (int m = 0; m < Groups; ++m) {
             const int mine = i + row + below(m);
-            const bool none = (Masked && l < mine) || (Ragged && l >= limit);
-            x[m][s] = none ? Real(0) : *at(left, i + row, Whole ? below(m) : min(below(m), rest), l, column % PARTS);
+            x[m][s] = Masked && l < mine ? Real(0) : *at(left, i + row, Whole ? below(m) : min(below(m), rest), l, column % PARTS);
         }
     }
     // Half `s` of rows k .. k + STEP of B, negated.
@@ -110,7 +108,7 @@ struct Tile {
     __device__ void subtract_step(int k) {
         Real own_rows[Groups][2], right[Tiles][2];
         UNROLL for (int s = 0; s < 2; ++s) {
-            load_left<Upwards, Masked, false, Whole>(own_rows, k, s, 0);
+            load_left<Upwards, Masked, Whole>(own_rows, k, s);
             load_right<Upwards>(right, k, s);
         }
         multiply(own_rows, right);
@@ -126,12 +124,10 @@ struct Tile {
             for (int k = end; k > begin; k -= STEP) subtract_step<false, Masked, Whole>(k - STEP);
         }
     }
-    // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`. Downwards the first may be ragged: B, which
-    // is on chip, has zeros there.
-    template <bool Upwards, bool Masked, int Ahead>
+    // The same where A is not on chip: `Ahead` steps are on their way from memory, the first of them begun by `begin_stream`.
+    template <bool Upwards, bool Masked, bool Whole, int Ahead>
     __device__ void begin_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) const {
-        load_streamed<Upwards, Masked, !Upwards && RAGGED, false>(own_rows[0], 0, begin, end);
-        UNROLL for (int s = 1; s < Ahead; ++s) load_streamed<Upwards, Masked, false, false>(own_rows[s], s, begin, end);
+        UNROLL for (int s = 0; s < Ahead; ++s) load_streamed<Upwards, Masked, Whole>(own_rows[s], s, begin, end);
     }
     template <bool Upwards, bool Masked, bool Whole, int Ahead>
     __device__ void subtract_stream(Real (&own_rows)[Ahead][Groups][2], int begin, int end) {
@@ -144,21 +140,19 @@ struct Tile {
                 const int k = k_of<Upwards>(done + s, begin, end);
                 UNROLL for (int half = 0; half < 2; ++half) load_right<Upwards>(right, k, half);
                 multiply(own_rows[s], right);
-                load_streamed<Upwards, Masked, false, Whole>(own_rows[s], done + s + Ahead, begin, end);
+                load_streamed<Upwards, Masked, Whole>(own_rows[s], done + s + Ahead, begin, end);
             }
     }
     // A's columns of a step, if there is one.
-    template <bool Upwards, bool Masked, bool Ragged, bool Whole>
+    template <bool Upwards, bool Masked, bool Whole>
     __device__ void load_streamed(Real (&x)[Groups][2], int step, int begin, int end) const {
         if (begin + step * STEP < end)
-            UNROLL for (int half = 0; half < 2; ++half)
-                load_left<Upwards, Masked, Ragged, Whole>(x, k_of<Upwards>(step, begin, end), half, end);
+            UNROLL for (int half = 0; half < 2; ++half) load_left<Upwards, Masked, Whole>(x, k_of<Upwards>(step, begin, end), half);
     }
     template <bool Upwards>
     static __device__ int k_of(int step, int begin, int end) {
         return begin + (Upwards ? step : (end - begin - 1) / STEP - step) * STEP;
     }
-    static constexpr bool RAGGED = EXACT == 0 || EXACT % STEP != 0;
 };
 
 // Rows `top` .. order of columns `begin` .. `end`, less L[., k .. k + NB] U[k .. k + NB, .], for the L in `left`, its columns taken upwards or downwards. Whole panels;
@@ -179,7 +173,7 @@ __device__ inline void update_columns(Resident a, Resident left, int top, int k,
             if (!KEEPS) tile.template subtract<Upwards, false>(k, k + NB);
             UNROLL for (int s = 0; KEEPS && s < STEPS; ++s) {
                 Real own_rows[GROUPS][2];
-                UNROLL for (int half = 0; half < 2; ++half) tile.template load_left<Upwards, false, false, false>(own_rows, step(s), half, end);
+                UNROLL for (int half = 0; half < 2; ++half) tile.template load_left<Upwards, false, false>(own_rows, step(s), half);
                 tile.multiply(own_rows, right[s]);
             }
             tile.store([](int, int, bool there) { return there; });

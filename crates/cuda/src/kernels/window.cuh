@@ -101,6 +101,7 @@ __device__ inline void settle_windows(const Chip& chip, Output out, int window, 
 __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, Shared& shared, int n, int order, int tid) {
     for (int e = tid; e < 2 * NB; e += CREW)
         for (int i = n; i < order; ++i) *chip.panels.at(i, e) = zero<Scalar>();
+    const int kept = PADDED ? order : n;  // of the factors, that is written
     bool bad = false;
     int window = 0;
 #pragma unroll 1
@@ -112,15 +113,15 @@ __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, 
             for (int i = tid; i < order; i += CREW) chip.past_origin(i, window / WINDOW - 1) = chip.origin[i];
             crew_sync();
             fetch_window(chip, in, window, end, n, order, tid);
-            catch_up(chip, out, window, end, n, order, tid);
+            catch_up(chip, out, window, end, kept, order, tid);
         }
         factor_columns(chip, shared, window, end, n, order, tid);
         // What comes from the left asks in the last block column where rows stand: rows of U, too.
         for (int i = tid; i < end - NB; i += CREW) chip.place_of(chip.origin[i], last_block(window, end)) = i;
         crew_sync();
-        bad |= store(chip, out, window, min(end, n), n, tid);
+        bad |= store(chip, out, window, min(end, kept), kept, tid);
     }
     crew_sync();
-    settle_windows(chip, out, window - WINDOW, n, order, tid);
+    settle_windows(chip, out, window - WINDOW, kept, order, tid);
     return bad;
 }

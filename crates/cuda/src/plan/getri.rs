@@ -164,8 +164,9 @@ impl GetriPlan {
         // Of few matrices no multiprocessor has many blocks.
         let registers = if parts > 0 { 255 } else { registers };
         let blocks = resident_blocks(threads, registers, limits);
-        // One order in eight has a kernel of its own: it is 3 to 9 % faster there, and at others up to 2 %, which is not worth eight times the compilations.
-        let exact = usize::from(limits.exact_orders && order.is_multiple_of(8));
+        // The last order of a class has a kernel of its own, in which X lies in the result alone, but where writing it to the workspace, too, costs less than what it saves.
+        let short = scalar == ScalarKind::F32 || scalar == ScalarKind::C32 && order > 128;
+        let exact = usize::from(limits.exact_orders && order.is_multiple_of(8) && !short);
         let exact = request.number_or("exact", 0..=1, exact)? == 1;
         let mut plan = Self {
             block,

@@ -2,9 +2,10 @@
 
 use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
 
+use super::chip::order_on_chip;
 use super::{
     Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Search, Strips,
-    TRIANGLE, WARP,
+    TRIANGLE, WARP, leading,
 };
 use crate::kernel::source::{KernelSource, Specification};
 use crate::kernels;
@@ -21,7 +22,10 @@ impl CudaPlan {
         if let Some(resident) = &self.resident {
             let odd = resident.odd(self.scalar(), problem.a());
             let kernel = resident_kernel(resident);
-            all.push(resident_specification(kernel, resident, self.scalar(), self.order(), unit, odd));
+            let own = resident_specification(kernel, resident, self.scalar(), self.order(), unit, odd);
+            // Where nothing is beyond the matrix, factors to stay and factors to be read again have one kernel.
+            let beyond = self.pads(problem) && !self.order().is_multiple_of(8);
+            all.push(own.define("BATCHLA_PADDED", u8::from(beyond)));
         }
         if let Some(getrf) = &self.getrf {
             if let Some(strips) = &getrf.strips {
@@ -32,7 +36,7 @@ impl CudaPlan {
                 all.push(trailing_specification(strips, scalar, unit));
                 all.extend(strips.finish.as_ref().map(|(left, plan)| {
                     let kernel = (kernels::GETRF_FINISH, "getrf_finish");
-                    resident_specification(kernel, plan, scalar, *left, unit, false)
+                    resident_specification(kernel, plan, scalar, *left, unit, false).define("BATCHLA_PADDED", 0)
                 }));
                 let settling = getrf.settling(scalar, self.order());
                 all.push(getrf_specification(kernels::GETRF_SPREAD, "getrf_settle", &settling, scalar, unit));
@@ -64,7 +68,8 @@ impl CudaPlan {
             let unit_out = !getri.direct || unit_rows(problem.out());
             if getri.resident {
                 let unit = (!from_factors || unit_rows(problem.a()), unit_out);
-                all.push(getri_resident_specification(getri, self.scalar(), self.order(), unit));
+                let own = getri_resident_specification(getri, self.scalar(), self.order(), unit);
+                all.push(own.define("BATCHLA_PADDED", u8::from(self.pads(problem))));
             } else {
                 all.extend(getri_specifications(getri, self.scalar(), unit_out));
             }
@@ -89,6 +94,15 @@ impl CudaPlan {
             all.push(plain(kernels::DET, "lange"));
         }
         all
+    }
+
+    /// Whether factors that an inversion by windows reads from the workspace are there what they are on chip: beyond the matrix, up to the last order of its class, the identity.
+    fn pads(&self, problem: &Problem) -> bool {
+        let order = self.order();
+        let by_windows = self.getri.as_ref().is_some_and(|getri| getri.resident);
+        let all = |lu: &ResidentPlan| !lu.in_registers && order_on_chip(order, lu.panel) == leading(order);
+        let filled = order.is_multiple_of(8) || self.resident.as_ref().is_some_and(all);
+        by_windows && filled && problem.source() != SourceKind::Factors
     }
 }
 
@@ -190,6 +204,7 @@ fn trailing_specification(plan: &Strips, scalar: ScalarKind, (_, unit_rows): (bo
         .define("BATCHLA_ODD", 0)
         .define("BATCHLA_ORDER", 0)
         .define("BATCHLA_EXACT", 0)
+        .define("BATCHLA_PADDED", 0)
         .define("BATCHLA_UNIT_ROWS_IN", u8::from(unit_rows))
         .define("BATCHLA_UNIT_ROWS_OUT", u8::from(unit_rows))
 }
@@ -251,6 +266,7 @@ fn getrs_specification(plan: &GetrsPlan, scalar: ScalarKind) -> Specification {
         .define("BATCHLA_ODD", 0)
         .define("BATCHLA_ORDER", 0)
         .define("BATCHLA_EXACT", 0)
+        .define("BATCHLA_PADDED", 0)
         .define("BATCHLA_UNIT_ROWS_IN", 0)
         .define("BATCHLA_UNIT_ROWS_OUT", 0)
 }
