@@ -80,7 +80,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
         if (rows.top_of(0) < last) {
             rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
             rows.for_each([&](Scalar& x, int i, int j) {
-                if (j >= order || i > j) return;
+                if ((RAGGED && j >= order) || i > j) return;
                 *inverse.at(i, j) = x;
                 if (first < EARLY) *chip.first_copies().at(i, j) = x;
             });
@@ -110,7 +110,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
         rows.for_each([&](Scalar& e, int i, int j) {
             if (i >= order) return;
             if (first >= split) *chip.last_copies(split).at(i, j) = e;
-            if (j >= order) return;
+            if (RAGGED && j >= order) return;
             trace = traced(trace, e);
             *solved.at(i, j) = e;
             if (APART && i < n && j < n) store_once(x.at(i, j), e);

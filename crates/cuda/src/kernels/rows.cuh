@@ -4,6 +4,8 @@
 #include "tile.cuh"
 
 constexpr bool STREAMED = WINDOW > 0;
+// Whether the last block column has columns beyond the last order of a class: a question at every column, whose answer the compiler knows for most orders.
+constexpr bool RAGGED = STREAMED && (ORDER == 0 || ORDER % NB != 0);
 constexpr int FEW = 64 / sizeof(Scalar);  // columns of which a thread has U^-1 and the sums at once, where it cannot have all
 
 // Quotients by a diagonal with such reciprocals.
@@ -49,16 +51,19 @@ struct Rows {
     }
     // The block on the diagonal, kept from what takes its place.
     __device__ void copy_corner(Scalar (*corner)[LINE]) const {
-        for (int e = STREAMED ? opaque(tid) : tid; e < NB * NB; e += CREW)
-            if (!STREAMED || first + e % NB < n)
-                corner[e % NB][e / NB] = !STREAMED || first + e / NB < n ? *a.at(first + e % NB, first + e / NB) : zero<Scalar>();
+        const int own = STREAMED ? opaque(tid) : tid;
+        UNROLL for (int turn = 0; turn < NB * NB; turn += CREW) {
+            const int e = turn + own;
+            if ((turn + CREW <= NB * NB || e < NB * NB) && (!RAGGED || first + e % NB < n))
+                corner[e % NB][e / NB] = !RAGGED || first + e / NB < n ? *a.at(first + e % NB, first + e / NB) : zero<Scalar>();
+        }
     }
     // What is left of X U = I within the block, from the left to the right; `quotient(x, c, wanted)`: of x and the diagonal's element c, or x
     // where that is not wanted.
     template <int Line, class F>
     __device__ void solve_upper(const Scalar (*corner)[Line], F quotient) {
         UNROLL for (int c = 0; c < NB; ++c) {
-            if ((STREAMED || IN_REGISTERS) && first + c >= n) break;
+            if ((RAGGED || IN_REGISTERS) && first + c >= n) break;
             UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = quotient(element[r][c], c, row(r) <= first + c);
             subtract_line(element, 0, c, corner, c + 1, WIDTH);
         }
@@ -69,7 +74,7 @@ struct Rows {
     __device__ void solve_lower(const Scalar (*corner)[Line], Scalar (&sums)[OWN_ROWS][Wide], int from, int begin, int end, F upper) {
         UNROLL for (int c = end - 1; c >= begin; --c) {
             UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = sum(upper(r, c), sums[r][c - from]);
-            if (first + c < n) subtract_line(sums, from, c, corner, from, c);
+            if (!RAGGED || first + c < n) subtract_line(sums, from, c, corner, from, c);
         }
     }
     // All of the block, of which the last columns of U^-1, which lies in `from`, have been set aside.
@@ -89,7 +94,7 @@ struct Rows {
         UNROLL for (int r = 0; r < OWN_ROWS; ++r)
             UNROLL for (int c = 0; c < ASIDE; ++c) {
                 const int i = row(r), j = first + begin + c;
-                aside[r][c] = i <= j && (!STREAMED || j < n) ? *from.at(i, j) : zero<Scalar>();
+                aside[r][c] = i <= j && (!RAGGED || j < n) ? *from.at(i, j) : zero<Scalar>();
             }
     }
     // All of a matrix that is one block, U^-1 being where X will be: a few columns at a time, for which there are sums beside it.
