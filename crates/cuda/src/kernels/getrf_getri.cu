@@ -38,7 +38,7 @@ __device__ inline void invert_upper(const Chip& chip, Scalar (*corner)[LINE], in
     for (int first = 0; first < order; first += NB) {
         Rows<Resident> rows(a, a, first, n, order, tid);
         rows.subtract_left([&] { rows.copy_corner(corner); });
-        rows.solve_upper(corner, quotients(corner, chip.reciprocal + first));
+        rows.solve_upper_by_reciprocals(corner, chip.reciprocal + first);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i <= j) *a.at(i, j) = x;
         });

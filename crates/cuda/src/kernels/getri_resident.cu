@@ -78,7 +78,7 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
         });
         if (last < order) fetch(last);
         if (rows.top_of(0) < last) {
-            rows.solve_upper(chip.corner, quotients(chip.corner, chip.reciprocal));
+            rows.solve_upper_by_reciprocals(chip.corner, chip.reciprocal);
             rows.for_each([&](Scalar& x, int i, int j) {
                 if ((RAGGED && j >= order) || i > j) return;
                 *inverse.at(i, j) = x;

@@ -8,10 +8,8 @@ constexpr bool STREAMED = WINDOW > 0;
 constexpr bool RAGGED = STREAMED && (ORDER == 0 || ORDER % NB != 0);
 constexpr int FEW = 64 / sizeof(Scalar);  // columns of which a thread has U^-1 and the sums at once, where it cannot have all
 
-// Quotients by a diagonal with such reciprocals.
-__device__ inline auto quotients(const Scalar (*corner)[LINE], const Scalar* reciprocal) {
-    return [=](Scalar x, int c, bool wanted) { return wanted ? Divisor<Scalar>{corner[c][c], reciprocal[c]}.into(x) : x; };
-}
+// For a divisor of which it is not known whether its reciprocal is safe: seldom wanted, so a call.
+__device__ NOINLINE Scalar divide_with_care(Scalar x, Scalar value, Scalar reciprocal) { return Divisor<Scalar>{value, reciprocal}.into(x); }
 
 // Columns are those from `first` on. `left`: solved columns. `Some`: other crews have rows of the matrix, too; each thread has one, this crew's from `base` on. `Copied`: of some
 // solved columns there are copies on chip.
@@ -66,6 +64,17 @@ struct Rows {
             if ((RAGGED || IN_REGISTERS) && first + c >= n) break;
             UNROLL for (int r = 0; r < OWN_ROWS; ++r) element[r][c] = quotient(element[r][c], c, row(r) <= first + c);
             subtract_line(element, 0, c, corner, c + 1, WIDTH);
+        }
+    }
+    // The same, by a diagonal with such reciprocals. Whether all are safe is asked once: if at each column, each would wait for the answer. What is not wanted is zero, and stays it.
+    template <int Line>
+    __device__ void solve_upper_by_reciprocals(const Scalar (*corner)[Line], const Scalar* reciprocal) {
+        bool unsafe = false;
+        for (int c = tid % LANES; c < (RAGGED ? min(NB, n - first) : NB); c += LANES) unsafe |= !Divisor<Scalar>{corner[c][c], reciprocal[c]}.safe();
+        if (!Lanes::any(unsafe)) {
+            solve_upper(corner, [=](Scalar x, int c, bool) { return Divisor<Scalar>{corner[c][c], reciprocal[c]}.by_reciprocal(x); });
+        } else {
+            solve_upper(corner, [=](Scalar x, int c, bool wanted) { return wanted ? divide_with_care(x, corner[c][c], reciprocal[c]) : x; });
         }
     }
     // The same of X L = U^-1, from the right to the left, for columns `begin` .. `end` of the block: `sums` has, from column `from` on, what columns beyond them contribute,
