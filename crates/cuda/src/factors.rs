@@ -73,7 +73,7 @@ impl<'a, T: Scalar> DeviceSource<'a, T> {
         count: usize,
         order: usize,
     ) -> Result<DeviceFactors, Error> {
-        let own = run.own_factors(order, status);
+        let own = run.own_factors(status);
         let batch = self.batch();
         if let Some(given) = self.given(first, batch, order) {
             run.permutation(given.pivots, given.status, own.rows, status, count)?;

@@ -55,7 +55,7 @@ impl<T: Scalar> BatchedInvert<T> for Cuda {
                     let factors = source.factored(&run, status, first, count, order)?;
                     // Before the factors' place is overwritten.
                     determinant.map_or(Ok(()), |to| run.determinant(&factors, to, count))?;
-                    let unknown = Operand::columns(run.scratch(run.parts().unknown), order);
+                    let unknown = Operand::columns(run.scratch(run.parts().unknown), prepared.cuda_plan().leading());
                     run.getri(&factors, unknown, x.operand(first, batch), count)?;
                 }
             }

@@ -3,7 +3,6 @@
 use batchla_core::BatchLayout;
 
 use crate::driver::{DevicePointer, KernelArgument};
-use crate::plan::leading;
 
 /// `Operand` of `operand.cuh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +45,8 @@ impl Operand {
         Self { data: DevicePointer(self.data.0 + offset), ..self }
     }
 
-    /// Matrices as they lie in the workspace, column-major, each with room for the last order of its class.
-    pub(crate) fn columns(data: DevicePointer, order: usize) -> Self {
-        let leading = leading(order);
+    /// Square matrices of order `leading`, column-major, without gaps: in the workspace.
+    pub(crate) fn columns(data: DevicePointer, leading: usize) -> Self {
         Self { data, lanes: 1, group: (leading * leading) as u64, row: 1, col: leading as u64 }
     }
 }

@@ -66,10 +66,10 @@ impl<'a> Run<'a> {
     }
 
     /// Factors in the workspace.
-    pub(crate) fn own_factors(&self, order: usize, status: DevicePointer) -> DeviceFactors {
+    pub(crate) fn own_factors(&self, status: DevicePointer) -> DeviceFactors {
         let parts = self.parts();
         DeviceFactors {
-            lu: Operand::columns(self.scratch(parts.factors), order),
+            lu: Operand::columns(self.scratch(parts.factors), self.prepared.cuda_plan().leading()),
             pivots: self.scratch(parts.pivots),
             rows: self.scratch(parts.rows),
             status,

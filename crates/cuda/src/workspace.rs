@@ -5,7 +5,7 @@ use batchla_core::{Error, ErrorKind, Operation, Problem, SourceKind};
 use crate::limits::Limits;
 #[cfg(feature = "driver")]
 use crate::memory::DeviceArray;
-use crate::plan::{CudaPlan, leading, scalar_bytes};
+use crate::plan::{CudaPlan, scalar_bytes};
 
 /// Scratch memory for one run at a time of what was prepared.
 #[cfg(feature = "driver")]
@@ -47,7 +47,7 @@ impl Parts {
         let (from_matrices, inverts) = (problem.source() != SourceKind::Factors, plan.getri.is_some());
         let own_unknown = inverts && (!from_matrices || plan.getri.as_ref().is_some_and(|getri| getri.separate));
         let order = problem.order() as u64;
-        let square = (leading(problem.order()).pow(2) * scalar_bytes(problem.scalar())) as u128;
+        let square = (plan.leading().pow(2) * scalar_bytes(problem.scalar())) as u128;
         let each = square * (u128::from(from_matrices) + u128::from(own_unknown)) + u128::from(order) * 8 + 4;
         let matrices = problem.a().batch().max(1);
         let chunk = if matrices == 1 {

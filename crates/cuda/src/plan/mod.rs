@@ -278,6 +278,11 @@ impl CudaPlan {
         self.resident.as_ref().is_some_and(|plan| plan.solves.is_some())
     }
 
+    /// Elements from a column of a matrix in the workspace to the next, and how many columns there is room for.
+    pub(crate) fn leading(&self) -> usize {
+        self.getri.as_ref().map_or(leading(self.order), |getri| getri.leading(self.order))
+    }
+
     /// The scalar type.
     pub fn scalar(&self) -> ScalarKind {
         self.scalar
@@ -296,7 +301,7 @@ pub(crate) fn scalar_bytes(scalar: ScalarKind) -> usize {
     }
 }
 
-/// Elements from a column of a matrix in the workspace to the next: each begins where a sector of memory does, whatever the type.
+/// The same where no inversion by windows asks for more: each column begins where a sector of memory does, whatever the type.
 pub(crate) fn leading(order: usize) -> usize {
     order.max(1).next_multiple_of(8)
 }

@@ -5,7 +5,7 @@ use batchla_core::{BatchLayout, Operation, Problem, ScalarKind, SourceKind};
 use super::chip::order_on_chip;
 use super::{
     Correction, CudaPlan, GetrfPlan, GetriPlan, GetrsPlan, Interchange, Looking, ResidentPlan, Search, Strips,
-    TRIANGLE, WARP, leading,
+    TRIANGLE, WARP,
 };
 use crate::kernel::source::{KernelSource, Specification};
 use crate::kernels;
@@ -24,7 +24,7 @@ impl CudaPlan {
             let kernel = resident_kernel(resident);
             let own = resident_specification(kernel, resident, self.scalar(), self.order(), unit, odd);
             // Where nothing is beyond the matrix, factors to stay and factors to be read again have one kernel.
-            let beyond = self.pads(problem) && !self.order().is_multiple_of(8);
+            let beyond = self.pads(problem) && self.order() != self.leading();
             all.push(own.define("BATCHLA_PADDED", u8::from(beyond)));
         }
         if let Some(getrf) = &self.getrf {
@@ -100,8 +100,8 @@ impl CudaPlan {
     fn pads(&self, problem: &Problem) -> bool {
         let order = self.order();
         let by_windows = self.getri.as_ref().is_some_and(|getri| getri.resident);
-        let all = |lu: &ResidentPlan| !lu.in_registers && order_on_chip(order, lu.panel) == leading(order);
-        let filled = order.is_multiple_of(8) || self.resident.as_ref().is_some_and(all);
+        let all = |lu: &ResidentPlan| !lu.in_registers && order_on_chip(order, lu.panel) == self.leading();
+        let filled = order == self.leading() || self.resident.as_ref().is_some_and(all);
         by_windows && filled && problem.source() != SourceKind::Factors
     }
 }
