@@ -318,6 +318,17 @@ fn windows_of_the_inverse_give_the_same_bits() {
         ),
         (ScalarKind::F32, 45, ["resident:inverse-window=12,inverse-rows=2,exact=1", "resident:inverse-window=32"]),
         (ScalarKind::C32, 37, ["resident:inverse-window=6,inverse-rows=2", "resident:inverse-window=16,exact=1"]),
+        // Whole windows, of which much is beyond the matrix.
+        (
+            ScalarKind::F64,
+            66,
+            ["resident:tensor=1,inverse-window=16", "resident:tensor=1,inverse-window=16,inverse-parts=3"],
+        ),
+        (
+            ScalarKind::C64,
+            37,
+            ["resident:tensor=1,inverse-window=16", "resident:tensor=1,inverse-window=16,inverse-copies=1"],
+        ),
         // Warps that have rows from above and from below, and threads that have three.
         (
             ScalarKind::F64,

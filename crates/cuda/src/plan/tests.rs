@@ -455,6 +455,37 @@ fn factors_of_doubles_of_odd_length_up_to_order_144_and_long_complex_inverses_ha
 }
 
 #[test]
+fn an_inversion_by_windows_works_on_the_last_order_of_its_class_and_takes_what_lu_leaves_beyond_the_matrix() {
+    // Whether the whole class is there in memory, and whether the kernel is for the order alone.
+    for (scalar, order, class, whole, exact) in [
+        (ScalarKind::F64, 128, 128, true, true),
+        (ScalarKind::F64, 127, 128, true, false),
+        (ScalarKind::F64, 120, 128, false, false),
+        (ScalarKind::F64, 257, 264, false, false),
+        (ScalarKind::F32, 160, 160, true, false),
+        (ScalarKind::F32, 150, 152, true, false),
+        (ScalarKind::C64, 113, 128, false, false),
+        // LU by panels of four columns leaves four beyond order 148.
+        (ScalarKind::C32, 146, 152, false, false),
+    ] {
+        let problem = problem(scalar, Operation::Invert, SourceKind::Matrix, order, 10_000);
+        let plan = choose(&problem, None, "sm_90").unwrap();
+        let all = plan.specifications(&problem);
+        let text = |entry: &str| all.iter().find(|own| own.entry() == entry).map(|own| own.configuration());
+        let getri = text("getri_resident").unwrap();
+        for (name, value) in
+            [("ORDER", class), ("PADDED", usize::from(whole)), ("EXACT", if exact { order } else { 0 })]
+        {
+            let wanted = format!("#define BATCHLA_{name} {value}\n");
+            assert!(getri.contains(&wanted), "{scalar} {order}: no {wanted} in {getri}");
+        }
+        let fills = text("getrf").is_some_and(|getrf| getrf.contains("#define BATCHLA_PADDED 1\n"));
+        assert_eq!(fills, whole && order != class, "{scalar} {order}");
+        assert_eq!(plan.leading(), class, "{scalar} {order}");
+    }
+}
+
+#[test]
 fn registers_of_solutions_are_for_as_many_blocks_as_shared_memory_holds() {
     for scalar in SCALARS {
         for order in [48, 128, 256, 512] {
