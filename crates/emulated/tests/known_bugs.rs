@@ -52,6 +52,37 @@ fn a_subnormal_pivot_gives_no_nan() {
 }
 
 #[test]
+fn a_subnormal_pivot_is_divided_by_where_the_inverse_does_not_overflow() {
+    let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+    // Its reciprocal is taken for infinite where subnormal numbers count as zero; zeros beside it would be NaN.
+    let tiny = f64::MIN_POSITIVE / 2.0;
+    for (n, plan) in
+        [(5, "resident"), (40, "resident"), (40, "resident:inverse-window=16"), (66, "resident:inverse-window=8")]
+    {
+        let host = Batch::from_fn(2, n, n, |b, i, j| match (i == j, b == 1 && i == n - 1) {
+            (true, true) => tiny,
+            (true, false) => 2.0,
+            _ => 0.0,
+        });
+        let a = gpu.to_device(&host.unwrap()).unwrap();
+        let inverse = gpu.invert_with(&a, Extras::none(), &Options::default().with_plan(plan)).unwrap();
+        assert_eq!(inverse.report.read_outcomes().unwrap(), [Outcome::Regular; 2], "{n}, {plan}");
+        let x = gpu.to_host(&inverse.batch).unwrap();
+        for (at, &x) in x.as_slice().iter().enumerate() {
+            let (b, i, j) = (at / (n * n), at % n, at / n % n);
+            let expected = if i != j {
+                0.0
+            } else if b == 1 && i == n - 1 {
+                1.0 / tiny
+            } else {
+                0.5
+            };
+            assert_eq!(x, expected, "{n}, {plan}: ({b}, {i}, {j})");
+        }
+    }
+}
+
+#[test]
 fn complex_pivots_just_above_the_least_that_has_a_reciprocal_give_no_nan() {
     let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
     // The square of its modulus is subnormal, which the instruction for reciprocals takes for zero.

@@ -452,7 +452,7 @@ mutants! {
         shown: Check("uninitialised memory"),
     }
     a_block_of_u_is_overwritten_while_others_still_read {
-        file: "rows.cuh", from: "        crew_sync();\n        UNROLL", to: "        UNROLL", plan: "resident:helpers=1", step: Step::All,
+        file: "rows.cuh", from: "        crew_sync();\n        UNROLL", to: "        UNROLL", plan: "resident:inverse-window=8", step: Step::All,
         shown: Check("race"),
     }
     a_window_lacks_the_last_panel_on_its_left {
@@ -463,7 +463,7 @@ mutants! {
         plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
     }
     rows_on_the_left_of_the_last_window_stay_where_they_were {
-        file: "window.cuh", from: "    settle_windows(chip, out, window - WINDOW, n, order, tid);\n", to: "", plan: "resident:panel=4,window=8",
+        file: "window.cuh", from: "    settle_windows(chip, out, window - WINDOW, kept, order, tid);\n", to: "", plan: "resident:panel=4,window=8",
         shown: Results,
     }
     a_panel_goes_to_its_place_before_all_of_it_is_on_chip {
@@ -550,7 +550,7 @@ mutants! {
         file: "rows.cuh", from: "Masked && k < i ?", to: "false && k < i ?", plan: "resident:tensor=0", step: Step::All, shown: Results,
     }
     what_lies_left_of_the_diagonal_counts_in_a_tile {
-        file: "tile.cuh", from: "(Masked && l < mine)", to: "(false && l < mine)", plan: "resident", step: Step::All, shown: Results,
+        file: "tile.cuh", from: "Masked && l < mine ?", to: "false && l < mine ?", plan: "resident", step: Step::All, shown: Results,
     }
     a_sum_leaves_out_what_is_no_whole_step {
         file: "rows.cuh", from: "(n + STEP - 1) / STEP * STEP", to: "n / STEP * STEP", order: 37, plan: "resident", step: Step::All, shown: Results,
@@ -578,8 +578,16 @@ mutants! {
         plan: "resident:inverse-window=8,inverse-rows=2,tensor=0", step: Step::All, shown: Results,
     }
     rows_beyond_the_matrix_are_no_zeros {
-        file: "getri_resident.cu", from: "for (int i = n; i < rows; ++i)", to: "for (int i = order; i < order; ++i)", order: 41,
-        plan: "resident:inverse-window=16", step: Step::All, shown: Check("uninitialised memory"),
+        file: "getri_resident.cu", from: "for (int i = n; !PADDED", to: "for (int i = order; !PADDED", order: 37,
+        plan: "left-looking:tensor=0,inverse-window=16", step: Step::All, shown: Check("uninitialised memory"),
+    }
+    lu_leaves_nothing_beyond_the_matrix {
+        file: "getrf_resident.cu", from: "const int kept = PADDED ? order : n;", to: "const int kept = n;", order: 41, plan: "resident:inverse-window=16",
+        step: Step::All, shown: Check("uninitialised memory"),
+    }
+    columns_beyond_the_matrix_have_a_place_in_the_result {
+        file: "getri_resident.cu", from: "i < n && j < n) store_once", to: "i < n) store_once", order: 41, plan: "resident:inverse-window=16", step: Step::All,
+        shown: Check("uninitialised memory"),
     }
     a_window_is_read_before_all_of_it_is_there {
         file: "getri_resident.cu", from: "            crew_sync();\n            rows.copy_corner(chip.corner);\n            for", to:
@@ -587,7 +595,7 @@ mutants! {
     }
     the_next_window_comes_while_others_still_have_their_sums_there {
         file: "rows.cuh", from: "i == j ? one<Scalar>() : zero<Scalar>(); });\n        if (STREAMED) crew_sync();", to: "i == j ? one<Scalar>() : zero<Scalar>(); });",
-        plan: "resident:inverse-window=8", step: Step::All, shown: Check("copy under way"),
+        plan: "resident:inverse-window=8", step: Step::All, shown: Check("race"),
     }
     the_sweep_of_l_begins_before_that_of_u_is_done {
         file: "getri_resident.cu", from: "order, tid, base);\n            crew_sync();", to: "order, tid, base);", plan: "resident:inverse-window=8", step: Step::All,
@@ -615,7 +623,7 @@ mutants! {
         file: "getri_resident.cu", from: "if (first < EARLY)", to: "if (first > EARLY)", plan: BY_COPIES, step: Step::All, shown: Check("uninitialised memory"),
     }
     columns_beyond_the_matrix_have_no_copy {
-        file: "getri_resident.cu", from: "if (i >= n) return;\n            if (first", to: "if (i >= n || j >= n) return;\n            if (first", order: 41, plan: BY_COPIES, step: Step::All,
+        file: "getri_resident.cu", from: "if (i >= order) return;\n            if (first", to: "if (i >= order || j >= n) return;\n            if (first", order: 41, plan: BY_COPIES, step: Step::All,
         shown: Check("uninitialised memory"),
     }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {
