@@ -32,6 +32,13 @@ static COPIED: Receipt = Receipt::new(
     "the inversion's kernel alone, by events on its stream: benches/record/nvidia-h200/2026-11-27/choices-inverse.csv; batchla bench plans --inverse resident:inverse-window=…,inverse-copies=… times it with LU",
 );
 
+/// Narrower, where sixteen columns do not divide the last order of the class.
+static NARROW: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-27",
+    "batchla bench plans resident:inverse-window=8 resident:inverse-window=16 --inverse: benches/record/nvidia-h200/2026-11-27/choices-inverse-narrow.csv",
+);
+
 /// Of few matrices.
 pub(super) static FEW: Receipt = Receipt::new(
     "NVIDIA H100",
@@ -55,8 +62,9 @@ pub(super) fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize
         (ScalarKind::F64, false, 0..=128) => first((16, 1, 168)),
         (ScalarKind::F64, false, _) => first((16, 2, 168)),
         (ScalarKind::C32, _, 0..=80) => copied((16, 1, 128)),
+        (ScalarKind::C32, _, 81..=88) => ((8, 1, 80), &NARROW),
         (ScalarKind::C32, _, 129..=160) => copied((16, 1, 96)),
-        (ScalarKind::C32, _, 81..=208 | 257..=400) => copied((16, 1, 80)),
+        (ScalarKind::C32, _, 89..=208 | 257..=400) => copied((16, 1, 80)),
         (ScalarKind::C32, _, _) => copied((32, 1, 128)),
         (ScalarKind::C64, true, 0..=80) => copied((8, 1, 128)),
         (ScalarKind::C64, true, 81..=96) => copied((8, 1, 168)),
