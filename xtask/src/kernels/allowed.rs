@@ -96,7 +96,7 @@ const ALLOWANCES: &[Allowance] = &[
     // Inverses by windows, likewise: on an H200 and an H100 fewer blocks with more registers, of which there are most in benches/record/nvidia-h200/2026-11-27/choices-inverse.csv, were slower at these
     // orders. One kernel for eight orders spills more than that for one. Sweeps that ask no questions where the answer is known are text from end to end, of which the compiler loads more ahead than it has
     // registers for: those named by an order spill more so, and take on an H200 0.94 (c32 190), 0.96 (c32 352), 0.97 (f64 232) and 0.98 (c64 144) of the time that they took
-    // (benches/record/nvidia-h200/2026-11-27/inverse-questions.csv). What spills elsewhere was not measured.
+    // (benches/record/nvidia-h200/2026-11-27/inverse-questions.csv and inverse-questions-second.csv). What spills elsewhere was not measured.
     allow("getri_resident", &["SCALAR=0", "NB=16"], 312),
     allow("getri_resident", &["SCALAR=0", "NB=32"], 284),
     allow("getri_resident", &["SCALAR=0", "NB=32", "ORDER=512"], 348),
