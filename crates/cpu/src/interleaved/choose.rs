@@ -87,17 +87,28 @@ impl<'i, L: Lanes, const S: usize, const C: usize> Chosen<'i, L, S, C> {
         Self { k, index, down, up }
     }
 
-    /// Takes up what belongs there of a row below, and gives what comes down instead.
+    /// Takes up what belongs there of a row below. What an exchange takes down and a later one up again is not seen, until [`Self::settle`].
     #[inline(always)]
-    fn pass(&mut self, row: L::Vector, mut x: [L; C]) -> [L; C] {
+    fn raise(&mut self, row: L::Vector, x: [L; C]) {
         for s in 0..S {
             let here = row.equals(self.index[s]);
             for c in 0..C {
                 self.up[s][c] = L::select(here, x[c], self.up[s][c]);
-                x[c] = L::select(here, self.down[s][c], x[c]);
             }
         }
-        x
+    }
+
+    /// Takes up, once all rows have been looked at, what came down by these very exchanges.
+    #[inline(always)]
+    fn settle(&mut self) {
+        for s in 0..S {
+            for r in s + 1..S {
+                let same = self.index[s].equals(self.index[r]);
+                for c in 0..C {
+                    self.up[r][c] = L::select(same, self.down[s][c], self.up[r][c]);
+                }
+            }
+        }
     }
 
     /// What comes down.
@@ -134,9 +145,11 @@ fn choose_rows<L: Lanes, const S: usize, const C: usize>(
     let mut chosen = Chosen::new(&a, k, index);
     for i in k + S..n {
         row = row.add(one);
-        let x = chosen.pass(row, a.row(i));
-        a.set_row(i, x);
+        let x = a.row(i);
+        chosen.raise(row, x);
+        a.set_row(i, chosen.lower(row, x));
     }
+    chosen.settle();
     chosen.put(&mut a);
 }
 
@@ -157,8 +170,9 @@ fn choose_and_eliminate<L: Lanes, const S: usize, const C: usize>(
     let mut row = L::count(k + S - 1);
     for i in k + S..n {
         row = row.add(one);
-        chosen.pass(row, a.row(i));
+        chosen.raise(row, a.row(i));
     }
+    chosen.settle();
     for s in 0..S {
         for t in s + 1..S {
             for c in 0..C {

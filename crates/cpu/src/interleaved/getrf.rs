@@ -9,6 +9,7 @@ use batchla_core::Scalar;
 
 use super::choose::choose_some;
 use super::leading_dimension;
+use super::next::Next;
 use super::pivot::{largest, next_largest, note, scale};
 use super::tile::{COLUMNS, Columns, for_columns, load, part, rows, store, subtract};
 use super::tiny;
@@ -26,6 +27,8 @@ pub(super) struct Getrf<'a, T> {
     pub(crate) order: usize,
     /// Out: the exchanges of each lane, one lane after another.
     pub(crate) exchanges: &'a mut [u32],
+    /// What to ask for meanwhile.
+    pub(crate) next: &'a Next<T>,
 }
 
 impl<T: Scalar> Work<T> for Getrf<'_, T> {
@@ -34,13 +37,13 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> [u32; MOST_LANES] {
-        let Self { a, order: n, exchanges } = self;
+        let Self { a, order: n, exchanges, next } = self;
         let a = L::from_numbers_mut(a);
         let mut zero_pivots = L::count(n);
         if n <= tiny::LARGEST {
-            factor(a, n, exchanges, &mut zero_pivots);
+            factor(a, n, exchanges, &mut zero_pivots, next);
         } else {
-            factor_by_steps(a, n, exchanges, &mut zero_pivots);
+            factor_by_steps(a, n, exchanges, &mut zero_pivots, next);
         }
         let mut result = [0; MOST_LANES];
         zero_pivots.store_counts(&mut result);
@@ -50,21 +53,38 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
 
 /// Factors the matrices of a group.
 #[inline(always)]
-pub(super) fn factor<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+pub(super) fn factor<L: Lanes>(
+    a: &mut [L],
+    n: usize,
+    exchanges: &mut [u32],
+    zero_pivots: &mut L::Vector,
+    next: &Next<L::Number>,
+) {
+    if n <= tiny::LARGEST {
+        next.ask::<L>(0..n, n);
+    }
     match n {
         2 => tiny::factor::<L, 2>(a, &mut exchanges[..2 * L::COUNT], zero_pivots),
         3 => tiny::factor::<L, 3>(a, &mut exchanges[..3 * L::COUNT], zero_pivots),
         4 => tiny::factor::<L, 4>(a, &mut exchanges[..4 * L::COUNT], zero_pivots),
-        _ => factor_whole(a, n, exchanges, zero_pivots),
+        _ => factor_whole(a, n, exchanges, zero_pivots, next),
     }
 }
 
 /// Factors matrices that are one panel.
 #[inline(always)]
-fn factor_whole<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
-    let mut next = (0, largest::<L>(&a[..n], 0));
-    while next.0 < n {
-        next = choose_some(a, (n, n), next, 0..n, exchanges, zero_pivots);
+fn factor_whole<L: Lanes>(
+    a: &mut [L],
+    n: usize,
+    exchanges: &mut [u32],
+    zero_pivots: &mut L::Vector,
+    next: &Next<L::Number>,
+) {
+    let mut pivot = (0, largest::<L>(&a[..n], 0));
+    while pivot.0 < n {
+        let k = pivot.0;
+        pivot = choose_some(a, (n, n), pivot, 0..n, exchanges, zero_pivots);
+        next.ask::<L>(k..pivot.0, n);
     }
 }
 
@@ -75,6 +95,7 @@ struct Step<'a, L: Lanes, const WHICH: u8> {
     panel: Range<usize>,
     exchanges: &'a mut [u32],
     zero_pivots: &'a mut L::Vector,
+    next: &'a Next<L::Number>,
 }
 
 /// Factors few rows.
@@ -93,17 +114,17 @@ impl<T: Scalar, L: Lanes<Number = T>, const WHICH: u8> Work<T> for Step<'_, L, W
 
     #[inline(always)]
     fn run<Same: Lanes<Number = T>>(self) {
-        let Self { a, order: n, panel, exchanges, zero_pivots } = self;
+        let Self { a, order: n, panel, exchanges, zero_pivots, next } = self;
         let (shape, left) = ((n, leading_dimension(n)), panel.start);
         match WHICH {
-            ALL => factor_whole(a, n, exchanges, zero_pivots),
+            ALL => factor_whole(a, n, exchanges, zero_pivots, next),
             EXCHANGE => {
                 for k in 0..left {
                     for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
                 }
             }
             UPDATE => for_columns!(panel, |j, C| update::<L, C>(a, shape, left, j)),
-            FACTOR => factor_panel(a, shape, panel, exchanges, zero_pivots),
+            FACTOR => factor_panel(a, shape, panel, exchanges, zero_pivots, next),
             _ => {
                 for k in panel {
                     for_columns!(0..left, |j, C| exchange_rows::<L, C>(a, shape, k..k + 1, j, exchanges));
@@ -115,10 +136,16 @@ impl<T: Scalar, L: Lanes<Number = T>, const WHICH: u8> Work<T> for Step<'_, L, W
 
 /// Factors the matrices of a group, whatever the order, step by step.
 #[inline(always)]
-pub(super) fn factor_by_steps<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+pub(super) fn factor_by_steps<L: Lanes>(
+    a: &mut [L],
+    n: usize,
+    exchanges: &mut [u32],
+    zero_pivots: &mut L::Vector,
+    next: &Next<L::Number>,
+) {
     macro_rules! step {
         ($which:ident, $panel:expr) => {
-            outline::<L, _>(Step::<L, $which> { a, order: n, panel: $panel, exchanges, zero_pivots })
+            outline::<L, _>(Step::<L, $which> { a, order: n, panel: $panel, exchanges, zero_pivots, next })
         };
     }
     if n <= WHOLE {
@@ -129,7 +156,7 @@ pub(super) fn factor_by_steps<L: Lanes>(a: &mut [L], n: usize, exchanges: &mut [
         if left > 0 {
             step!(EXCHANGE, panel.clone());
         }
-        factor_next_panel(a, n, panel, exchanges, zero_pivots);
+        factor_next_panel(a, n, panel, exchanges, zero_pivots, next);
     }
 }
 
@@ -141,10 +168,11 @@ pub(super) fn factor_next_panel<L: Lanes>(
     panel: Range<usize>,
     exchanges: &mut [u32],
     zero_pivots: &mut L::Vector,
+    next: &Next<L::Number>,
 ) {
     macro_rules! step {
         ($which:ident) => {
-            outline::<L, _>(Step::<L, $which> { a, order: n, panel: panel.clone(), exchanges, zero_pivots })
+            outline::<L, _>(Step::<L, $which> { a, order: n, panel: panel.clone(), exchanges, zero_pivots, next })
         };
     }
     if panel.start > 0 {
@@ -164,24 +192,26 @@ fn factor_panel<L: Lanes>(
     panel: Range<usize>,
     exchanges: &mut [u32],
     zero_pivots: &mut L::Vector,
+    next: &Next<L::Number>,
 ) {
-    let mut next = (panel.start, largest::<L>(&a[panel.start * ld..][..n], panel.start));
-    while next.0 < panel.end {
-        let (k, index) = next;
+    let mut pivot = (panel.start, largest::<L>(&a[panel.start * ld..][..n], panel.start));
+    while pivot.0 < panel.end {
+        let (k, index) = pivot;
         // Few rows are chosen from. With many, exchanges lane by lane are faster, although vectors wait for them.
         if n - k <= WHOLE.max(2 * L::COUNT) {
             // Columns on the left wait for the panel's end, unless choosing is faster there too.
             let first = if n - panel.start <= WHOLE { 0 } else { panel.start };
-            next = choose_some(a, (n, ld), next, first..panel.end, exchanges, zero_pivots);
+            pivot = choose_some(a, (n, ld), pivot, first..panel.end, exchanges, zero_pivots);
         } else {
             note::<L>(index, exchanges, n, k);
             for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k..k + 1, j, exchanges));
             scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
             let soon = panel.end.min(k + 1 + COLUMNS);
             for_columns!(k + 1..soon, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
-            next = (k + 1, next_largest::<L>(a, (n, ld), k + 1, panel.end));
+            pivot = (k + 1, next_largest::<L>(a, (n, ld), k + 1, panel.end));
             for_columns!(soon..panel.end, |j, C| eliminate::<L, C>(a, (n, ld), k, j));
         }
+        next.ask::<L>(k..pivot.0, n);
     }
 }
 

@@ -10,6 +10,7 @@ mod choose;
 mod getrf;
 mod getri;
 mod getrs;
+mod next;
 mod pack;
 mod pivot;
 mod rearranged;

@@ -1,5 +1,7 @@
 //! From the layouts of the world into a group and back: by transposes in registers, without gathers.
 
+use std::ops::Range;
+
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
 use super::leading_dimension;
@@ -10,11 +12,11 @@ use crate::simd::{Lanes, MOST_LANES, Vector, Work};
 
 /// Stretches of neighbours that a matrix consists of.
 #[derive(Clone, Copy)]
-struct Runs {
-    count: usize,
+pub(super) struct Runs {
+    pub(super) count: usize,
     /// Elements of one, and from the start of one to the next.
-    len: usize,
-    stride: usize,
+    pub(super) len: usize,
+    pub(super) stride: usize,
     /// From the vector of an element to that of its neighbour in the run, and from run to run.
     step: usize,
     next: usize,
@@ -22,7 +24,7 @@ struct Runs {
 
 impl Runs {
     /// Columns or rows, if they are neighbours; columns one by one where they are to be `apart`.
-    fn of<T: Scalar>(a: &MatrixRef<'_, T>, apart: bool) -> Option<Self> {
+    pub(super) fn of<T: Scalar>(a: &MatrixRef<'_, T>, apart: bool) -> Option<Self> {
         let (rows, cols, ld) = (a.rows(), a.cols(), leading_dimension(a.rows()));
         if a.row_stride() == 1 || rows < 2 {
             let dense = !apart && (a.col_stride() == rows && ld == rows || cols < 2);
@@ -134,15 +136,21 @@ fn pack_run<L: Lanes>(
 ) {
     let (len, place) = (runs.len * L::PARTS, run * runs.stride * L::PARTS);
     let whole = len / L::COUNT * L::COUNT;
-    for start in (0..whole).step_by(L::COUNT) {
-        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-        for lane in 0..L::COUNT {
-            let from = starts[lane].wrapping_add(place + start);
-            // SAFETY: numbers of the run, whose elements are neighbours in memory; a number is `PARTS` real ones.
-            block.as_mut()[lane] = L::Vector::load(unsafe { std::slice::from_raw_parts(from, L::COUNT) });
-            L::Vector::prefetch(from.wrapping_byte_add(ahead));
+    // Where neighbours stay neighbours, in a loop of its own, or the compiler keeps a place for each of them in memory.
+    if runs.step == 1 {
+        for (at, to) in to[runs.vector(run, 0, L::PARTS)..][..whole].chunks_exact_mut(L::COUNT).enumerate() {
+            let block = block::<L>(starts, place + at * L::COUNT, ahead);
+            for e in 0..L::COUNT {
+                to[e] = block.as_ref()[e];
+            }
         }
-        put_block::<L>(L::Vector::transpose(block), runs, run, start, to);
+    } else {
+        for start in (0..whole).step_by(L::COUNT) {
+            let block = block::<L>(starts, place + start, ahead);
+            for e in 0..L::COUNT {
+                to[runs.vector(run, start + e, L::PARTS)] = block.as_ref()[e];
+            }
+        }
     }
     if whole < len {
         let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
@@ -157,42 +165,25 @@ fn pack_run<L: Lanes>(
     }
 }
 
-/// Writes a whole block of vectors.
+/// The vectors of as many numbers as there are lanes, from one on. What is ahead is asked for.
 #[inline(always)]
-fn put_block<L: Lanes>(
-    block: <L::Vector as Vector>::Block,
-    runs: &Runs,
-    run: usize,
-    start: usize,
-    to: &mut [L::Vector],
-) {
-    if runs.step == 1 {
-        let to = &mut to[runs.vector(run, start, L::PARTS)..][..L::COUNT];
-        for e in 0..L::COUNT {
-            to[e] = block.as_ref()[e];
-        }
-    } else {
-        for e in 0..L::COUNT {
-            to[runs.vector(run, start + e, L::PARTS)] = block.as_ref()[e];
+fn block<L: Lanes>(
+    starts: &Starts<*const <L::Vector as Vector>::Real>,
+    place: usize,
+    ahead: usize,
+) -> <L::Vector as Vector>::Block {
+    if ahead != 0 {
+        for start in &starts[..L::COUNT] {
+            L::Vector::prefetch(start.wrapping_add(place).wrapping_byte_add(ahead));
         }
     }
-}
-
-/// Reads a whole block of vectors.
-#[inline(always)]
-fn get_block<L: Lanes>(runs: &Runs, run: usize, start: usize, from: &[L::Vector]) -> <L::Vector as Vector>::Block {
     let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-    if runs.step == 1 {
-        let from = &from[runs.vector(run, start, L::PARTS)..][..L::COUNT];
-        for e in 0..L::COUNT {
-            block.as_mut()[e] = from[e];
-        }
-    } else {
-        for e in 0..L::COUNT {
-            block.as_mut()[e] = from[runs.vector(run, start + e, L::PARTS)];
-        }
+    for lane in 0..L::COUNT {
+        let from = starts[lane].wrapping_add(place);
+        // SAFETY: numbers of a run, whose elements are neighbours in memory; a number is `PARTS` real ones.
+        block.as_mut()[lane] = L::Vector::load(unsafe { std::slice::from_raw_parts(from, L::COUNT) });
     }
-    block
+    L::Vector::transpose(block)
 }
 
 /// Hands the matrices of a group over, one a lane.
@@ -237,12 +228,9 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
                 count += 1;
             }
             for run in 0..runs.count {
-                let mut own = starts;
-                for (lane, start) in own[..count].iter_mut().enumerate() {
-                    let place = if exchanges.is_some() { usize::from(columns[lane][run]) } else { run };
-                    *start = start.wrapping_add(place * runs.stride * L::PARTS);
-                }
-                unpack_run::<L>(L::as_vectors(from), &runs, run, &own[..count], &mut sums);
+                let place = |lane: usize| if exchanges.is_some() { usize::from(columns[lane][run]) } else { run };
+                let to = |lane: usize| starts[lane].wrapping_add(place(lane) * runs.stride * L::PARTS);
+                unpack_run::<L>(L::as_vectors(from), &runs, run, (to, count), &mut sums);
             }
             sums.spoiled()
         } else {
@@ -258,46 +246,60 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
     }
 }
 
-/// Run `run`; `starts`: of each lane.
+/// Run `run`, to so many places.
 #[inline(always)]
 fn unpack_run<L: Lanes>(
     from: &[L::Vector],
     runs: &Runs,
     run: usize,
-    starts: &[*mut <L::Vector as Vector>::Real],
+    (to, count): (impl Fn(usize) -> *mut <L::Vector as Vector>::Real, usize),
     sums: &mut Sums<L>,
 ) {
     let len = runs.len * L::PARTS;
     let whole = len / L::COUNT * L::COUNT;
     // SAFETY: the numbers from `start` on of a lane's run, as many as it has: neighbours in memory, and the borrower's alone.
     let to = |lane: usize, start: usize, count: usize| unsafe {
-        std::slice::from_raw_parts_mut(starts[lane].wrapping_add(start), count)
+        std::slice::from_raw_parts_mut(to(lane).wrapping_add(start), count)
     };
-    for start in (0..whole).step_by(L::COUNT) {
-        let block = get_block::<L>(runs, run, start, from);
-        sums.add(block.as_ref());
-        let block = L::Vector::transpose(block);
-        if starts.len() == L::COUNT {
-            // A count that the compiler knows, or the block is written to memory first.
+    if runs.step == 1 && count == L::COUNT {
+        // Counts that the compiler knows, or the block is written to memory first.
+        for (at, from) in from[runs.vector(run, 0, L::PARTS)..][..whole].chunks_exact(L::COUNT).enumerate() {
+            sums.add(from);
+            let mut block = L::Vector::block(from[0]);
+            for e in 0..L::COUNT {
+                block.as_mut()[e] = from[e];
+            }
+            let block = L::Vector::transpose(block);
             for lane in 0..L::COUNT {
-                block.as_ref()[lane].store(to(lane, start, L::COUNT));
+                block.as_ref()[lane].store(to(lane, at * L::COUNT, L::COUNT));
             }
-        } else {
-            for (lane, numbers) in
-                L::Vector::as_reals(block.as_ref()).chunks_exact(L::COUNT).enumerate().take(starts.len())
-            {
-                to(lane, start, L::COUNT).copy_from_slice(numbers);
-            }
+        }
+    } else {
+        for start in (0..whole).step_by(L::COUNT) {
+            unpack_part::<L>(from, runs, run, start..start + L::COUNT, (&to, count), sums);
         }
     }
     if whole < len {
-        let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
-        for (e, vector) in block.as_mut()[..len - whole].iter_mut().enumerate() {
-            *vector = from[runs.vector(run, whole + e, L::PARTS)];
-        }
-        sums.add(block.as_ref());
-        for (lane, vector) in L::Vector::transpose(block).as_ref().iter().enumerate().take(starts.len()) {
-            vector.store_part(to(lane, whole, len - whole));
-        }
+        unpack_part::<L>(from, runs, run, whole..len, (&to, count), sums);
+    }
+}
+
+/// Some numbers of a run, no more than a vector has.
+#[inline(always)]
+fn unpack_part<'a, L: Lanes>(
+    from: &[L::Vector],
+    runs: &Runs,
+    run: usize,
+    numbers: Range<usize>,
+    (to, count): (&impl Fn(usize, usize, usize) -> &'a mut [<L::Vector as Vector>::Real], usize),
+    sums: &mut Sums<L>,
+) {
+    let mut block = L::Vector::block(L::Vector::splat(num_traits::zero()));
+    for (vector, e) in block.as_mut().iter_mut().zip(numbers.clone()) {
+        *vector = from[runs.vector(run, e, L::PARTS)];
+    }
+    sums.add(block.as_ref());
+    for (lane, vector) in L::Vector::transpose(block).as_ref().iter().enumerate().take(count) {
+        vector.store_part(to(lane, numbers.start, numbers.len()));
     }
 }

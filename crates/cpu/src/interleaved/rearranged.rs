@@ -9,6 +9,7 @@ use batchla_core::{MatrixRef, Scalar};
 
 use super::getrf::{self, Getrf};
 use super::leading_dimension;
+use super::next::Next;
 use super::pack::{Pack, Starts, starts_of, to_next};
 use crate::simd::{Lanes, MOST_LANES, TABLE, Vector, Work};
 
@@ -33,8 +34,8 @@ impl<T: Scalar> Work<T> for PackGetrf<'_, '_, T> {
         let Self { from, more, a, exchanges } = self;
         let order = from[0].rows();
         if !is_worth_it::<L>(order) || from[0].row_stride() != 1 {
-            Pack { from, to: a, more }.run::<L>();
-            return Getrf { a, order, exchanges }.run::<L>();
+            Pack { from, to: a, more: false }.run::<L>();
+            return Getrf { a, order, exchanges, next: &Next::of::<L>(from, more) }.run::<L>();
         }
         let (starts, stride) = (starts_of(from), from[0].col_stride() * L::PARTS);
         let ahead = to_next::<L, _>(&starts, more);
@@ -46,7 +47,7 @@ impl<T: Scalar> Work<T> for PackGetrf<'_, '_, T> {
             let panel = left..order.min(left + getrf::PANEL);
             let to = L::as_vectors_mut(a);
             take_over::<L>((&starts, stride, ahead), order, panel.clone(), &places, to, &mut columns);
-            getrf::factor_next_panel(a, order, panel.clone(), exchanges, &mut zero_pivots);
+            getrf::factor_next_panel(a, order, panel.clone(), exchanges, &mut zero_pivots, &Next::NONE);
             for lane in 0..L::COUNT {
                 exchange(&mut places[lane], &exchanges[lane * order..], panel.clone(), L::PARTS);
             }

@@ -5,6 +5,7 @@ use batchla_core::Scalar;
 use super::getrf::{factor, factor_by_steps};
 use super::getri::invert;
 use super::leading_dimension;
+use super::next::Next;
 use crate::routines::finite;
 use crate::simd::{Lanes, Vector, Work};
 
@@ -61,9 +62,9 @@ fn run<L: Lanes, const KNOWN: bool>(stretch: Stretch<'_, L::Number>, n: usize) -
         pack::<L>(from.map_or(&to[place.clone()], |from| &from[place.clone()]), ahead, area, a);
         let mut zero_pivots = L::count(n);
         if KNOWN {
-            factor(a, n, exchanges, &mut zero_pivots);
+            factor(a, n, exchanges, &mut zero_pivots, &Next::NONE);
         } else {
-            factor_by_steps(a, n, exchanges, &mut zero_pivots);
+            factor_by_steps(a, n, exchanges, &mut zero_pivots, &Next::NONE);
         }
         let mut regular = L::Vector::all(zero_pivots.equals(L::count(n))) && finite(a);
         if inverse && regular {
