@@ -21,10 +21,12 @@ pub(crate) enum Task {
     Lu,
     /// Factorisation and inverse.
     Inverse,
+    /// Factorisation of matrices that are all singular: a column in the middle is zero. Only where it is asked for.
+    Singular,
 }
 
 impl Task {
-    /// Both.
+    /// Those of regular matrices.
     pub(crate) const ALL: [Self; 2] = [Self::Lu, Self::Inverse];
 
     /// In lower case.
@@ -32,6 +34,7 @@ impl Task {
         match self {
             Self::Lu => "lu",
             Self::Inverse => "inverse",
+            Self::Singular => "singular",
         }
     }
 }
@@ -130,7 +133,10 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
         };
         let mut contest = Self::of(threads, task, order, batch)?;
         contest.check(Side::Ours)?;
-        contest.check(Side::Plain)?;
+        // What faer makes of a zero pivot is not finite: there its time alone counts.
+        if task != Task::Singular {
+            contest.check(Side::Plain)?;
+        }
         Ok(contest)
     }
 
@@ -148,12 +154,17 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
     fn of(threads: &'a Threads, task: Task, order: usize, batch: usize) -> Result<Self, batchla::Error> {
         let layout = BatchLayout::column_major(batch, order, order)?;
         let problem = match task {
-            Task::Lu => Problem::factorize::<T>(SourceKind::InPlace, layout, layout)?,
+            Task::Lu | Task::Singular => Problem::factorize::<T>(SourceKind::InPlace, layout, layout)?,
             Task::Inverse => Problem::invert::<T>(SourceKind::InPlace, layout, layout)?,
         };
         let prepared = threads.cpu.prepare(&problem, &Options::default())?;
         let workspace = threads.cpu.workspace(&prepared)?;
-        let input = Generator::Normal.batch(layout, 1)?;
+        let mut input = Generator::Normal.batch(layout, 1)?;
+        if task == Task::Singular {
+            for matrix in input.as_mut_slice().chunks_exact_mut(order * order) {
+                matrix[order / 2 * order..][..order].fill(num_traits::zero());
+            }
+        }
         let (pivots, outcomes) = (vec![0; batch * order], vec![0; batch]);
         Ok(Self { threads, task, prepared, workspace, input, data: Batch::zeros(layout)?, pivots, outcomes })
     }
@@ -180,7 +191,7 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
         let (source, mut data, report) =
             (Source::InPlace, self.data.view_mut(), ReportMut::new(&mut self.outcomes[..]));
         match self.task {
-            Task::Lu => {
+            Task::Lu | Task::Singular => {
                 let args = FactorizeArgs::new(&source, &mut data, &mut self.pivots, report);
                 self.threads.cpu.run_factorize(prepared, args, workspace)
             }
@@ -193,7 +204,9 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
     fn run_plain(&mut self) {
         let (order, matrices) = (self.input.layout().rows(), self.data.as_mut_slice());
         match self.task {
-            Task::Lu => self.threads.pool.install(|| plain::factorize(matrices, &mut self.pivots, order)),
+            Task::Lu | Task::Singular => {
+                self.threads.pool.install(|| plain::factorize(matrices, &mut self.pivots, order))
+            }
             Task::Inverse => self.threads.pool.install(|| plain::invert(matrices, order)),
         }
     }
@@ -201,7 +214,9 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
     fn run_peer(&mut self, peer: &dyn Peer<T>) {
         let (order, matrices) = (self.input.layout().rows(), self.data.as_mut_slice());
         match self.task {
-            Task::Lu => self.threads.pool.install(|| peer.factorize(matrices, &mut self.pivots, order)),
+            Task::Lu | Task::Singular => {
+                self.threads.pool.install(|| peer.factorize(matrices, &mut self.pivots, order))
+            }
             Task::Inverse => self.threads.pool.install(|| peer.invert(matrices, order)),
         }
     }
@@ -217,7 +232,11 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
             let pair = input.matrix(b).zip(data.matrix(b));
             let ratio = pair.map_or(f64::INFINITY, |(a, result)| self.ratio(side, b, a, result));
             let (outcome, right) = (Outcome::from_word(self.outcomes[b]), ratio < LIMIT);
-            if !right || !outcome.is_regular() {
+            let expected = match (self.task, side) {
+                (Task::Singular, Side::Ours) => Outcome::Singular { column: self.input.layout().rows() / 2 },
+                _ => Outcome::Regular,
+            };
+            if !right || outcome != expected {
                 let problem = self.prepared.problem();
                 return Err(
                     format!("{}, {problem}, matrix {b}, {outcome}: residual ratio {ratio:.3}", side.name()).into()
@@ -230,9 +249,9 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
     fn ratio(&self, side: Side<'_, T>, b: usize, a: MatrixRef<'_, T>, result: MatrixRef<'_, T>) -> f64 {
         let pivots = &self.pivots[b * a.rows()..(b + 1) * a.rows()];
         match (self.task, side) {
-            (Task::Lu, Side::Ours) => factorization_ratio(a, result, pivots),
-            (Task::Lu, Side::Plain) => factorization_ratio(a, result, &plain::exchanges(pivots)),
-            (Task::Lu, Side::Peer(peer)) => factorization_ratio(a, result, &peer.exchanges(pivots)),
+            (Task::Lu | Task::Singular, Side::Ours) => factorization_ratio(a, result, pivots),
+            (Task::Lu | Task::Singular, Side::Plain) => factorization_ratio(a, result, &plain::exchanges(pivots)),
+            (Task::Lu | Task::Singular, Side::Peer(peer)) => factorization_ratio(a, result, &peer.exchanges(pivots)),
             (Task::Inverse, _) => inverse_ratio(a, result),
         }
     }

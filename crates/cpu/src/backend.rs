@@ -133,7 +133,7 @@ impl Cpu {
         work: impl Fn(&mut Scratch<T>, Results<'_, T>, &Team) + Sync,
     ) {
         let together = prepared.plan.together();
-        let default = || default_grain(&prepared.problem, self.threads(), together);
+        let default = || default_grain(&prepared.problem, self.threads(), prepared.plan.most_together());
         let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(together);
         let large = multiplications(&prepared.problem) >= LARGE && prepared.plan.shares_matrices();
         for_each(self.pool.as_deref(), (grain, large), threads, results, work);
@@ -147,7 +147,7 @@ impl Default for Cpu {
 }
 
 /// As many matrices as make up some 10 to 30 µs of work, fewer where there would be too few stretches for the threads: enough to hide what handing
-/// them out costs, little enough to keep all threads busy to the end. Four times as many as are computed `together`, where these still are many stretches: the next
+/// them out costs, little enough to keep all threads busy to the end. Four times as many as may be computed `together`, where these still are many stretches: the next
 /// ones of a stretch are asked for while others are computed.
 fn default_grain(problem: &Problem, threads: usize, together: usize) -> usize {
     let of = |operations: usize| (operations / multiplications(problem)).clamp(1, 1024);

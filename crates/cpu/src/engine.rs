@@ -63,6 +63,12 @@ impl Engine {
         Self { kind, set, width, order, ld, pairs }
     }
 
+    /// The same by lanes, with the same bits.
+    pub(crate) fn by_lanes(self) -> Self {
+        let ld = interleaved::leading_dimension(self.order).saturating_mul(self.width);
+        Self { kind: Kind::Interleaved, ld, pairs: false, ..self }
+    }
+
     pub(crate) fn instruction_set(&self) -> InstructionSet {
         self.set
     }
@@ -85,17 +91,32 @@ impl Engine {
         if self.pairs { 2 } else { self.lanes() }
     }
 
-    /// The memory that a group with so many right-hand sides needs.
+    /// Whether plain matrices are factored two at a time.
+    pub(crate) fn pairs(&self) -> bool {
+        self.pairs
+    }
+
+    /// Matrices of the largest group that there may be: of [lanes](Self::by_lanes), where pairs are given up.
+    pub(crate) fn most_together(&self) -> usize {
+        if self.pairs { self.width } else { self.lanes() }
+    }
+
+    /// Elements of a group's factors.
+    pub(crate) fn area(&self) -> usize {
+        self.ld.saturating_mul(self.order)
+    }
+
+    /// The memory that a group with so many right-hand sides needs, and the largest group's factors.
     pub(crate) fn sizes(&self, right_hand_sides: usize, aside: bool) -> Sizes {
         let columns = |count: usize| self.ld.saturating_mul(count);
         let blocked = self.kind == Kind::Blocked;
         let set_aside = if blocked { blocked::columns_aside(self.order) } else { interleaved::COLUMNS };
         let in_pairs = if self.pairs { pairs::columns_aside(self.order) } else { 0 };
         Sizes {
-            a: columns(self.order),
+            a: if self.pairs { self.by_lanes().area().max(self.area()) } else { self.area() },
             x: columns(right_hand_sides),
             aside: columns(if aside { set_aside } else { 0 }.max(in_pairs)),
-            exchanges: self.order.saturating_mul(self.lanes()),
+            exchanges: self.order.saturating_mul(self.most_together()),
         }
     }
 

@@ -50,10 +50,17 @@ impl Cpu {
     ) {
         let (operation, transpose) = (prepared.problem().operation(), prepared.transpose());
         self.for_each(prepared, threads, results, |scratch, mut results, team| {
+            let (mut engine, mut given_up) = (engine, 0);
             loop {
                 let Group { a, x, aside, exchanges } = &mut scratch.group;
                 let done = run_plain(engine, operation, source, &mut results, (a, aside, exchanges));
                 results.pass_over(done);
+                given_up = if done > 0 { 0 } else { given_up + 1 };
+                // Where one pair after another is given up, pairs are time lost.
+                let in_pairs = operation == Operation::Factorize && engine.pairs();
+                if in_pairs && given_up == PATIENCE && results.left() >= engine.most_together() / 2 {
+                    engine = engine.by_lanes();
+                }
                 // One group, or both matrices of a pair that was given up.
                 for _ in 0..engine.together() / engine.lanes() {
                     let Some(together) = results.next_together(engine.lanes()) else { return };
@@ -94,6 +101,9 @@ impl Cpu {
         });
     }
 }
+
+/// Pairs given up one after another, after which the rest of a stretch goes by lanes.
+const PATIENCE: usize = 2;
 
 /// Does what can be done without a look at single matrices; gives for how many of them.
 fn run_plain<T: CpuScalar>(
@@ -143,6 +153,7 @@ fn factor<'a, T: CpuScalar>(
     transpose: Transpose,
 ) -> FactoredGroup<'a, T> {
     let (lanes, order) = (engine.lanes(), engine.order());
+    let (a, exchanges) = (&mut a[..engine.area()], &mut exchanges[..lanes * order]);
     let mut group =
         FactoredGroup { engine, a, exchanges: &[], outcomes: [Outcome::NotFinite; MOST_LANES], team, norms: None };
     let from = in_lanes(lanes, together.count, |lane| match source {

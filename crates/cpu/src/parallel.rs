@@ -78,6 +78,11 @@ impl<'a, T: Scalar> Results<'a, T> {
         Some(Plain { first: self.first, matrices, pivots: self.pivots, outcomes: self.outcomes, determinants })
     }
 
+    /// How many there are left.
+    pub(crate) fn left(&self) -> usize {
+        self.outcomes.len()
+    }
+
     /// Passes over plain results that are written.
     pub(crate) fn pass_over(&mut self, count: usize) {
         if let (Some(last), Some(matrices)) = (count.checked_sub(1), &mut self.matrices) {

@@ -13,8 +13,8 @@ use crate::vector::{self, LANES, fused};
 ///
 /// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
 ///   instruction set.
-/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored two at a time, their rows exchanged at the end, large ones
-///   by all threads that have none of their own. Its bits are those of `interleaved`.
+/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored two at a time, their rows exchanged at the end, but a matrix a
+///   lane where one after another is singular or not finite; large ones by all threads that have none of their own. Its bits are those of `interleaved`.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
 ///   and on the sizes of the caches, since these decide how faer sums an inner product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +80,11 @@ impl CpuPlan {
     /// Matrices that are computed together at most.
     pub(crate) fn together(&self) -> usize {
         self.engine().map_or(1, |engine| engine.together())
+    }
+
+    /// Matrices of the largest group that there may be.
+    pub(crate) fn most_together(&self) -> usize {
+        self.engine().map_or(1, |engine| engine.most_together())
     }
 
     /// Whether several threads can work on one matrix.
