@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use batchla_core::{MatrixRef, Scalar};
 
-use super::pack::{Runs, Starts, starts_of};
+use super::pack::{Runs, Starts, starts_of, to_next};
 use crate::simd::{Lanes, MOST_LANES, Vector};
 
 /// Bytes that come at a time.
@@ -28,7 +28,7 @@ impl<T: Scalar> Next<T> {
     pub(super) fn of<L: Lanes<Number = T>>(from: &[MatrixRef<'_, T>], more: bool) -> Self {
         let Some(runs) = Runs::of(&from[0], false).filter(|_| more) else { return Self::NONE };
         let mut starts = starts_of::<T, T>(from);
-        let ahead = L::COUNT * starts[1].addr().wrapping_sub(starts[0].addr());
+        let ahead = to_next::<L, _>(&starts, more);
         for start in &mut starts {
             *start = start.wrapping_byte_add(ahead);
         }

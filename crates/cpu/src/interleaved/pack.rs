@@ -299,7 +299,14 @@ fn unpack_part<'a, L: Lanes>(
         *vector = from[runs.vector(run, e, L::PARTS)];
     }
     sums.add(block.as_ref());
-    for (lane, vector) in L::Vector::transpose(block).as_ref().iter().enumerate().take(count) {
-        vector.store_part(to(lane, numbers.start, numbers.len()));
+    let block = L::Vector::transpose(block);
+    if count == L::COUNT && numbers.len() == L::COUNT {
+        for lane in 0..L::COUNT {
+            block.as_ref()[lane].store(to(lane, numbers.start, L::COUNT));
+        }
+    } else {
+        for (lane, vector) in block.as_ref().iter().enumerate().take(count) {
+            vector.store_part(to(lane, numbers.start, numbers.len()));
+        }
     }
 }
