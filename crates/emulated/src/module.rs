@@ -27,7 +27,8 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Module {
     library: Library,
-    file: NamedTempFile,
+    /// Kept in memory, since a file would outlive a process that never drops its modules.
+    object: Vec<u8>,
     /// What the object was linked at, in this process.
     base: usize,
     /// Code and constants.
@@ -38,11 +39,10 @@ pub(crate) struct Module {
 
 impl Module {
     /// Loads an object that the host compiler made.
-    pub(crate) fn load(image: &[u8]) -> Result<Self, String> {
+    pub(crate) fn load(object: &[u8]) -> Result<Self, String> {
         let in_words = |error: &dyn std::fmt::Display| format!("the object is not one of ours: {error}");
-        let mut file = NamedTempFile::new().map_err(|error| in_words(&error))?;
-        file.write_all(image).map_err(|error| in_words(&error))?;
-        let parsed = object::File::parse(image).map_err(|error| in_words(&error))?;
+        let file = on_disk(object).map_err(|error| in_words(&error))?;
+        let parsed = object::File::parse(object).map_err(|error| in_words(&error))?;
         // SAFETY: made by our own compiler from our own text; loading it runs nothing but its empty initialisers.
         let library = unsafe { Library::new(file.path()) }.map_err(|error| in_words(&error))?;
         type Attach = unsafe extern "C" fn(*const Emulator);
@@ -70,7 +70,7 @@ impl Module {
             .collect();
         let ends = parsed.segments().map(|segment| segment.address() + segment.size());
         let image = base..base + ends.max().unwrap_or(0) as usize;
-        Ok(Self { library, file, base, image, shared, memory })
+        Ok(Self { library, object: object.to_vec(), base, image, shared, memory })
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<Entry> {
@@ -93,7 +93,7 @@ impl Module {
     /// The source lines of an address that a call returns to: the innermost, then those it was inlined into.
     pub(crate) fn line(&self, at: usize) -> String {
         let lines = || -> Option<String> {
-            let loader = Loader::new(self.file.path()).ok()?;
+            let loader = Loader::new(on_disk(&self.object).ok()?.path()).ok()?;
             let mut frames = loader.find_frames((at.wrapping_sub(1).wrapping_sub(self.base)) as u64).ok()?;
             let mut lines: Vec<String> = Vec::new();
             while let Ok(Some(frame)) = frames.next() {
@@ -108,6 +108,13 @@ impl Module {
         };
         lines().unwrap_or_else(|| "an unknown line".to_owned())
     }
+}
+
+/// A file for those who take nothing else; it is gone when dropped.
+fn on_disk(object: &[u8]) -> std::io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new()?;
+    file.write_all(object)?;
+    Ok(file)
 }
 
 /// A variable's own name, from a mangled one: the last that is preceded by its length.

@@ -626,6 +626,17 @@ mutants! {
         file: "getri_resident.cu", from: "if (i >= order) return;\n            if (first", to: "if (i >= order || j >= n) return;\n            if (first", order: 41, plan: BY_COPIES, step: Step::All,
         shown: Check("uninitialised memory"),
     }
+    solved_columns_that_are_read_again_stay_out_of_the_workspace {
+        file: "getri_resident.cu", from: "(first > 0 && first < split)", to: "(first > 0 && first + NB < split)", order: 41, plan: BY_COPIES, step: Step::All,
+        shown: Results,
+    }
+    lines_are_let_go_of_that_are_read_again {
+        file: "getri_resident.cu", from: "first + NB >= kept_until(order)", to: "true", order: 41, plan: BY_COPIES, step: Step::All, shown: Results,
+    }
+    a_result_that_lies_in_the_workspace_is_let_go_of {
+        file: "getri_resident.cu", from: "DISCARDS && rows != nullptr", to: "DISCARDS", order: 41, plan: BY_COPIES, step: Step::All, rows_first: true,
+        shown: Results,
+    }
     an_imaginary_part_has_the_wrong_sign_in_a_tile {
         file: "tile.cuh", from: "signed_by(b, part == 0 || to == 1)", to: "-b", scalar: ScalarKind::C64, plan: "resident:panel=8,tensor=1",
         shown: Results,

@@ -96,19 +96,21 @@ const ALLOWANCES: &[Allowance] = &[
     // Inverses by windows, likewise: on an H200 and an H100 fewer blocks with more registers, of which there are most in benches/record/nvidia-h200/2026-11-27/choices-inverse.csv, were slower at these
     // orders. One kernel for eight orders spills more than that for one. Sweeps that ask no questions where the answer is known are text from end to end, of which the compiler loads more ahead than it has
     // registers for: those named by an order spill more so, and take on an H200 0.94 (c32 190), 0.96 (c32 352), 0.97 (f64 232) and 0.98 (c64 144) of the time that they took
-    // (benches/record/nvidia-h200/2026-11-27/inverse-questions.csv and inverse-questions-second.csv). What spills elsewhere was not measured.
+    // (benches/record/nvidia-h200/2026-11-27/inverse-questions.csv and inverse-questions-second.csv). With lines discarded and fewer columns written f64 of 232 and c32 of 168 spill more, and take 1.00 and
+    // 1.01 of it (benches/record/nvidia-h200/2026-11-27/inverse-discards.csv). What spills elsewhere was not measured.
     allow("getri_resident", &["SCALAR=0", "NB=16"], 312),
+    allow("getri_resident", &["SCALAR=0", "NB=16", "ORDER=192"], 348),
     allow("getri_resident", &["SCALAR=0", "NB=32"], 284),
     allow("getri_resident", &["SCALAR=0", "NB=32", "ORDER=512"], 348),
     allow("getri_resident", &["SCALAR=1", "NB=16"], 32),
     allow("getri_resident", &["SCALAR=1", "NB=24"], 40),
-    allow("getri_resident", &["SCALAR=1", "NB=24", "ORDER=232"], 60),
+    allow("getri_resident", &["SCALAR=1", "NB=24", "ORDER=232"], 76),
     allow("getri_resident", &["SCALAR=1", "NB=32"], 280),
     // Windows of eight take 2.80 ms so, of sixteen, which spill more, 3.24 (benches/record/nvidia-h200/2026-11-27/choices-inverse-narrow.csv).
     allow("getri_resident", &["SCALAR=2", "NB=8", "ORDER=88"], 80),
     allow("getri_resident", &["SCALAR=2", "NB=16"], 120),
     allow("getri_resident", &["SCALAR=2", "NB=16", "ORDER=112"], 136),
-    allow("getri_resident", &["SCALAR=2", "NB=16", "ORDER=168"], 128),
+    allow("getri_resident", &["SCALAR=2", "NB=16", "ORDER=168"], 136),
     allow("getri_resident", &["SCALAR=2", "NB=16", "ORDER=192"], 164),
     allow("getri_resident", &["SCALAR=2", "NB=16", "ORDER=352"], 176),
     allow("getri_resident", &["SCALAR=2", "NB=32"], 60),

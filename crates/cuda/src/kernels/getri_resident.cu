@@ -8,10 +8,16 @@ constexpr bool PART = BATCHLA_PART;  // a block has some of a matrix's rows
 // Solved columns, whole block columns, that stay on chip beside those in memory, as far as there is room: of U^-1 the first, no row of which is longer, and of X the last.
 constexpr int EARLY = BATCHLA_EARLY, LATE = BATCHLA_LATE;
 static_assert(EARLY % NB == 0 && LATE % NB == 0, "whole block columns");
+// The first column of X that has a copy.
+__device__ inline int first_late(int order) { return (order + NB - 1) / NB * NB - LATE; }
 static_assert(ORDER % 8 == 0, "a class of orders, by how far columns are apart in the workspace");
 // X takes the place of U^-1 in the workspace, too, from where it is read again: columns begin where lines of memory do, and all are as long as the compiler knows. Where the kernel is for the
 // last order of its class that is so in the result, and the second copy would cost more than it gains.
 constexpr bool APART = ORDER == 0 || EXACT != ORDER;
+// Lines of the workspace that nobody reads again are let go of: on their way to memory they are in the way of others. Numbers of other types gained nothing by it, nor larger matrices.
+constexpr bool DISCARDS = !PART && !Number<Scalar>::COMPLEX && sizeof(Scalar) == 8 && ORDER <= 256;
+// Columns of the workspace before this one are read until the end.
+__device__ inline int kept_until(int order) { return min(APART ? first_late(order) : NB, order); }
 
 // Shared memory: a block column, and copies of solved ones; of its block on the diagonal a copy, line by line, and the reciprocals of its diagonal; where columns of the result lie.
 struct InverseChip {
@@ -61,6 +67,12 @@ __device__ inline void fetch_factors(const InverseChip& chip, Input lu, int firs
     }
 }
 
+// Lets go of columns `from` .. `to` of the workspace, whole block columns, which end where lines do.
+__device__ inline void discard(Resident w, int from, int to, int order, int tid) {
+    constexpr int EACH = CACHE_LINE / sizeof(Scalar);
+    for (int e = tid * EACH; e < (to - from) * order; e += CREW * EACH) discard_line(w.at(0, from) + e);
+}
+
 // U^-1, block columns from the left to the right. `inverse` may lie where `lu` does.
 __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident inverse, int n, int order, int tid, int base) {
     const auto fetch = [&](int first) { fetch_factors(chip, lu, first, 0, min(first + NB, order), n, order, tid); };
@@ -91,10 +103,10 @@ __device__ inline void invert_upper(const InverseChip& chip, Input lu, Resident 
 
 // X for X L = `inverse`, block columns from the right to the left, which `solved` has for those that follow. Returns whether an element is not finite.
 template <class M>
-__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, M solved, Solved x, int n, int order, int tid, int base) {
+__device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident inverse, M solved, Solved x, bool discards, int n, int order, int tid, int base) {
     const auto fetch = [&](int first) { fetch_factors(chip, lu, first, first, order, n, order, tid); };
     Real trace = 0;  // as long as all is finite
-    const int last = (order - 1) / NB * NB, split = last + NB - LATE;
+    const int last = (order - 1) / NB * NB, split = first_late(order);
     fetch(last);
 #pragma unroll 1
     for (int first = last; first >= 0; first -= NB) {
@@ -104,6 +116,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
             crew_sync();
             rows.copy_corner(chip.corner);
         });
+        if (discards && first < last && first + NB >= kept_until(order)) discard(inverse, first + NB, min(first + 2 * NB, order), order, tid);
         // Rows of a warp are its own: only the corner, which the next block column's barrier guards, is shared from here on.
         if (first > 0) fetch(first - NB);
         rows.solve_lower(chip.corner, inverse);
@@ -112,7 +125,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
             if (first >= split) *chip.last_copies(split).at(i, j) = e;
             if (RAGGED && j >= order) return;
             trace = traced(trace, e);
-            *solved.at(i, j) = e;
+            if (!APART || (first > 0 && first < split)) *solved.at(i, j) = e;  // the others nobody reads there
             if (APART && i < n && j < n) store_once(x.at(i, j), e);
         });
         Lanes::sync();
@@ -126,9 +139,10 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     getri_resident(Operand lu, Operand w, Operand x, const u32* rows, u32* status, u64 batch, int given, int parts) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int n = EXACT > 0 ? EXACT : given, order = ORDER > 0 ? ORDER : (n + 7) / 8 * 8, tid = crew_thread();
+    const bool discards = DISCARDS && rows != nullptr;
     const InverseChip chip(memory, n, order, tid);
     for (u64 item = blockIdx.x; item < (PART ? batch * parts : batch); item += gridDim.x) {
-        const u64 b = PART ? item / parts : item;
+        const u64 b = PART ? item / parts : batch - 1 - item;  // what LU has left last may still be in L2
         const int base = PART ? int(item % parts) * CREW : 0;
         const Output result(x, b);
         u32 failed = PART ? 0 : status[b];
@@ -142,11 +156,12 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
             crew_sync();
             bool bad;
             if constexpr (APART) {
-                bad = solve_lower(chip, Input(lu, b), inverse, inverse, solved, n, order, tid, base);
+                bad = solve_lower(chip, Input(lu, b), inverse, inverse, solved, discards, n, order, tid, base);
             } else {
-                bad = solve_lower(chip, Input(lu, b), inverse, solved, solved, n, order, tid, base);
+                bad = solve_lower(chip, Input(lu, b), inverse, solved, solved, discards, n, order, tid, base);
             }
             if (crew_any(bad)) failed = NOT_FINITE;
+            if (discards) discard(inverse, 0, kept_until(order), order, tid);
             if (tid == 0 && failed != 0) atomicExch(status + b, failed);
         }
         for (int i = tid; !PART && failed != 0 && i < n; i += CREW)

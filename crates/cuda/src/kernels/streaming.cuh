@@ -46,3 +46,13 @@ __device__ inline void store_once(T* global, const T& x) {
     *global = x;
 #endif
 }
+
+// Lets go of a line of memory: what it holds is lost, and need not leave L2 for memory, until someone has written it anew.
+constexpr int CACHE_LINE = 128;  // bytes
+__device__ inline void discard_line(void* line) {
+#if PTX_ARCH >= 800
+    asm volatile("discard.global.L2 [%0], 128;" ::"l"(line) : "memory");
+#elif PTX_ARCH == 0
+    for (int i = 0; i < CACHE_LINE / 8; ++i) static_cast<u64*>(line)[i] = ~u64(0);  // NaN, whoever reads it
+#endif
+}
