@@ -2,43 +2,44 @@
 
 use std::ops::Range;
 
-use super::pivot::{largest, next_largest, note, scale};
+use super::exchanges::Exchanges;
+use super::pivot::{largest, next_largest, scale};
 use super::tile::{COLUMNS, Columns, for_columns, part};
 use crate::simd::{Lanes, Vector};
 
 /// Takes the next column, or two of real numbers, for whose rows there are registers enough; gives how many are done then, and the row of the next pivot.
 #[inline(always)]
-pub(super) fn choose_some<L: Lanes>(
+pub(super) fn choose_some<L: Lanes, E: Exchanges<L> + ?Sized>(
     a: &mut [L],
     shape: (usize, usize),
     next: (usize, L::Vector),
     columns: Range<usize>,
-    exchanges: &mut [u32],
+    exchanges: &mut E,
     zero_pivots: &mut L::Vector,
 ) -> (usize, L::Vector) {
     if L::PARTS == 1 && next.0 + 1 < columns.end {
-        (next.0 + 2, choose::<L, 2>(a, shape, next, columns, exchanges, zero_pivots))
+        (next.0 + 2, choose::<L, E, 2>(a, shape, next, columns, exchanges, zero_pivots))
     } else {
-        (next.0 + 1, choose::<L, 1>(a, shape, next, columns, exchanges, zero_pivots))
+        (next.0 + 1, choose::<L, E, 1>(a, shape, next, columns, exchanges, zero_pivots))
     }
 }
 
 /// Makes the exchanges of `S` columns from `k` on in some columns by looking at every row, the first one's row given, and eliminates these from those on their
 /// right, each of which is read and written once for all; gives the row of the next pivot, if any.
 #[inline(always)]
-fn choose<L: Lanes, const S: usize>(
+fn choose<L: Lanes, E: Exchanges<L> + ?Sized, const S: usize>(
     a: &mut [L],
     (n, ld): (usize, usize),
     (k, index): (usize, L::Vector),
     columns: Range<usize>,
-    exchanges: &mut [u32],
+    exchanges: &mut E,
     zero_pivots: &mut L::Vector,
 ) -> L::Vector {
     let mut indices = [index; S];
     let end = k + S;
     for s in 0..S {
         let (k, index) = (k + s, [indices[s]]);
-        note::<L>(index[0], exchanges, n, k);
+        exchanges.note(index[0], n, k);
         for_columns!(k - s..k + 1, |j, C| choose_rows::<L, 1, C>(a, (n, ld), k, j, &index));
         scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
         for_columns!(k + 1..end, |j, C| choose_and_eliminate::<L, 1, C>(a, (n, ld), k, j, &index));

@@ -8,9 +8,10 @@ use std::ops::Range;
 use batchla_core::Scalar;
 
 use super::choose::choose_some;
+use super::exchanges::Exchanges;
 use super::leading_dimension;
 use super::next::Next;
-use super::pivot::{largest, next_largest, note, scale};
+use super::pivot::{largest, next_largest, scale};
 use super::tile::{COLUMNS, Columns, for_columns, load, part, rows, store, subtract};
 use super::tiny;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
@@ -53,10 +54,10 @@ impl<T: Scalar> Work<T> for Getrf<'_, T> {
 
 /// Factors the matrices of a group.
 #[inline(always)]
-pub(super) fn factor<L: Lanes>(
+pub(super) fn factor<L: Lanes, E: Exchanges<L> + ?Sized>(
     a: &mut [L],
     n: usize,
-    exchanges: &mut [u32],
+    exchanges: &mut E,
     zero_pivots: &mut L::Vector,
     next: &Next<L::Number>,
 ) {
@@ -64,19 +65,19 @@ pub(super) fn factor<L: Lanes>(
         next.ask::<L>(0..n, n);
     }
     match n {
-        2 => tiny::factor::<L, 2>(a, &mut exchanges[..2 * L::COUNT], zero_pivots),
-        3 => tiny::factor::<L, 3>(a, &mut exchanges[..3 * L::COUNT], zero_pivots),
-        4 => tiny::factor::<L, 4>(a, &mut exchanges[..4 * L::COUNT], zero_pivots),
+        2 => tiny::factor::<L, E, 2>(a, exchanges, zero_pivots),
+        3 => tiny::factor::<L, E, 3>(a, exchanges, zero_pivots),
+        4 => tiny::factor::<L, E, 4>(a, exchanges, zero_pivots),
         _ => factor_whole(a, n, exchanges, zero_pivots, next),
     }
 }
 
 /// Factors matrices that are one panel.
 #[inline(always)]
-fn factor_whole<L: Lanes>(
+fn factor_whole<L: Lanes, E: Exchanges<L> + ?Sized>(
     a: &mut [L],
     n: usize,
-    exchanges: &mut [u32],
+    exchanges: &mut E,
     zero_pivots: &mut L::Vector,
     next: &Next<L::Number>,
 ) {
@@ -203,7 +204,7 @@ fn factor_panel<L: Lanes>(
             let first = if n - panel.start <= WHOLE { 0 } else { panel.start };
             pivot = choose_some(a, (n, ld), pivot, first..panel.end, exchanges, zero_pivots);
         } else {
-            note::<L>(index, exchanges, n, k);
+            Exchanges::<L>::note(exchanges, index, n, k);
             for_columns!(panel.clone(), |j, C| exchange_rows::<L, C>(a, (n, ld), k..k + 1, j, exchanges));
             scale(&mut a[k * ld..k * ld + n], k, zero_pivots);
             let soon = panel.end.min(k + 1 + COLUMNS);

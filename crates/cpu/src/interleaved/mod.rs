@@ -7,6 +7,7 @@
 #![allow(clippy::manual_memcpy)] // A copy of memory is a call, and its result no longer in registers.
 
 mod choose;
+mod exchanges;
 mod getrf;
 mod getri;
 mod getrs;

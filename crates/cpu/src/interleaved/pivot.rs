@@ -1,9 +1,9 @@
-//! A column's pivot: looked for, noted, and what is below divided by it.
+//! A column's pivot: looked for, and what is below divided by it.
 
 use batchla_core::Scalar;
 
 use crate::scalar::reciprocal;
-use crate::simd::{Lanes, MOST_LANES, Vector};
+use crate::simd::{Lanes, Vector};
 
 /// The first row from `k` on whose size is largest; `k` where none is above zero.
 ///
@@ -40,16 +40,6 @@ pub(super) fn larger<L: Lanes>(
 pub(super) fn next_largest<L: Lanes>(a: &[L], (n, ld): (usize, usize), k: usize, end: usize) -> L::Vector {
     let k = k.min(end - 1);
     largest::<L>(&a[k * ld..k * ld + n], k)
-}
-
-/// Writes exchange `k` of every lane.
-#[inline(always)]
-pub(super) fn note<L: Lanes>(index: L::Vector, exchanges: &mut [u32], n: usize, k: usize) {
-    let mut rows = [0; MOST_LANES];
-    index.store_counts(&mut rows);
-    for (exchange, row) in exchanges[k..].iter_mut().step_by(n).zip(&rows[..L::COUNT]) {
-        *exchange = *row;
-    }
 }
 
 /// Divides what is below row `k` by the pivot there, and notes where that is zero.

@@ -2,8 +2,8 @@
 //!
 //! Does to each element what [`getrf`](super::getrf) and [`getri`](super::getri) do, in the same order.
 
-use super::getri::index_of;
-use super::pivot::{larger, note, scale_slowly};
+use super::exchanges::Exchanges;
+use super::pivot::{larger, scale_slowly};
 use super::tile::{load, store};
 use crate::simd::{Lanes, Vector};
 
@@ -24,7 +24,11 @@ type Matrix<L, const N: usize> = [[L; N]; N];
 
 /// Factors; `N` is four at most.
 #[inline(always)]
-pub(super) fn factor<L: Lanes, const N: usize>(a: &mut [L], exchanges: &mut [u32], zero_pivots: &mut L::Vector) {
+pub(super) fn factor<L: Lanes, E: Exchanges<L> + ?Sized, const N: usize>(
+    a: &mut [L],
+    exchanges: &mut E,
+    zero_pivots: &mut L::Vector,
+) {
     let mut m = load::<L, N, N>(a, 0, N);
     // Written out: the compiler must know every index, or the matrix is no longer in registers.
     for_literals!(N, k, [0, 1, 2, 3], factor_column(&mut m, k, exchanges, zero_pivots));
@@ -32,10 +36,10 @@ pub(super) fn factor<L: Lanes, const N: usize>(a: &mut [L], exchanges: &mut [u32
 }
 
 #[inline(always)]
-fn factor_column<L: Lanes, const N: usize>(
+fn factor_column<L: Lanes, E: Exchanges<L> + ?Sized, const N: usize>(
     m: &mut Matrix<L, N>,
     k: usize,
-    exchanges: &mut [u32],
+    exchanges: &mut E,
     zero_pivots: &mut L::Vector,
 ) {
     let mut best = (L::Vector::splat(num_traits::zero()), L::count(k));
@@ -43,7 +47,7 @@ fn factor_column<L: Lanes, const N: usize>(
         best = larger::<L>((m[k][i].size(), L::count(i)), best);
     }
     let index = best.1;
-    note::<L>(index, exchanges, N, k);
+    exchanges.note(index, N, k);
     for i in k + 1..N {
         let here = index.equals(L::count(i));
         for column in m.iter_mut() {
@@ -72,7 +76,7 @@ fn factor_column<L: Lanes, const N: usize>(
 
 /// Inverts; `N` is four at most.
 #[inline(always)]
-pub(super) fn invert<L: Lanes, const N: usize>(a: &mut [L], exchanges: &[u32]) {
+pub(super) fn invert<L: Lanes, E: Exchanges<L> + ?Sized, const N: usize>(a: &mut [L], exchanges: &E) {
     let mut m = load::<L, N, N>(a, 0, N);
     for_literals!(N, j, [0, 1, 2, 3], {
         let reciprocal = m[j][j].any_reciprocal();
@@ -99,7 +103,7 @@ pub(super) fn invert<L: Lanes, const N: usize>(a: &mut [L], exchanges: &[u32]) {
         }
     });
     for_literals!(N, k, [3, 2, 1, 0], {
-        let index = index_of::<L>(exchanges, N, k);
+        let index = exchanges.index(N, k);
         for j in k + 1..N {
             let here = index.equals(L::count(j));
             for i in 0..N {
