@@ -27,6 +27,8 @@ impl CpuScalar for Complex<f32> {}
 impl CpuScalar for Complex<f64> {}
 
 /// The CPU: a cheap handle to threads of its own, whose clones share them. Work is done on return.
+///
+/// On Linux a thread that has woken up on its caller's core is kept off that of its latest caller from then on, by its affinity, unless it may run nowhere else.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     pool: Option<Arc<Pool>>,

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
+use crate::seats::Seats;
 use crate::team::wait_until;
 
 /// Nobody takes part from now on.
@@ -24,14 +25,20 @@ pub(crate) struct Pool {
     threads: ThreadPool,
     /// Calls that are not answered.
     calls: Arc<AtomicUsize>,
+    seats: Arc<Seats>,
 }
 
 impl Pool {
     /// So many.
     pub(crate) fn new(count: usize) -> Result<Self, ThreadPoolBuildError> {
         let name = |thread| format!("batchla-{thread}");
-        let threads = ThreadPoolBuilder::new().num_threads(count).thread_name(name).build()?;
-        Ok(Self { threads, calls: Arc::default() })
+        let seats = Arc::new(Seats::new(count));
+        let sit = {
+            let seats = Arc::clone(&seats);
+            move |thread| seats.sit(thread)
+        };
+        let threads = ThreadPoolBuilder::new().num_threads(count).thread_name(name).start_handler(sit).build()?;
+        Ok(Self { threads, calls: Arc::default(), seats })
     }
 
     /// How many there are.
@@ -48,14 +55,18 @@ impl Pool {
         let work = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work) };
         let call = Arc::new(Call { work, inside: AtomicUsize::new(0), panic: Mutex::new(None) });
         let closing = Closing(&call);
+        let core = self.seats.make_way();
         for thread in 1..=most.min(self.count()) {
             if self.calls.fetch_add(1, Ordering::Relaxed) >= MOST_CALLS * self.count() {
                 self.calls.fetch_sub(1, Ordering::Relaxed);
                 break;
             }
-            let (call, calls) = (Arc::clone(&call), Arc::clone(&self.calls));
+            let (call, calls, seats) = (Arc::clone(&call), Arc::clone(&self.calls), Arc::clone(&self.seats));
             self.threads.spawn(move || {
                 calls.fetch_sub(1, Ordering::Relaxed);
+                if let Some(number) = rayon::current_thread_index() {
+                    seats.awake(number, core);
+                }
                 call.answer(thread);
             });
         }

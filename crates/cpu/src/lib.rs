@@ -16,7 +16,7 @@
 //! | --- | --- | --- |
 //! | 1 | how many threads, which workspace? | `backend.rs`, `workspace.rs`, `scratch.rs` |
 //! | 2 | which plan? | `plan.rs`: [`CpuPlan`] |
-//! | 3 | who works on which matrices? | `parallel.rs`, on threads that `call.rs` calls; who helps, once none are left to begin, `team.rs` |
+//! | 3 | who works on which matrices? | `parallel.rs`, on threads that `call.rs` calls and `seats.rs` keeps off the caller's core; who helps, once none are left to begin, `team.rs` |
 //! | 4 | which steps make up an operation? | `lu.rs`, `invert.rs`, `solve.rs`, `determinant.rs`; of the plans of our own, `groups.rs` |
 //! | 5 | which routines, in how much memory? | `engine.rs`, `group.rs`; compiled once, `routines.rs` |
 //! | 6 | how is a group computed, a matrix a lane? | `interleaved/`; the smallest, many groups at a time, `interleaved/stretch.rs` |
@@ -49,6 +49,7 @@ mod plan;
 mod routines;
 mod scalar;
 mod scratch;
+mod seats;
 mod simd;
 mod solve;
 mod team;
