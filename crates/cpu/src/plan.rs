@@ -129,18 +129,18 @@ fn fills_lanes(problem: &Problem, threads: usize, plan: Family) -> bool {
 
 pub(crate) const PAIRS_RECEIPT: Receipt = Receipt::new(
     "Intel Xeon with AVX-512, one and two threads",
-    "2026-11-27",
+    "2026-11-28",
     "each plan forced at orders 8 to 64; no record was kept",
 );
 
-/// Whether matrices that are only factored, in plain memory, are so fastest two at a time: complex ones where their columns fill vectors, but for a row at most.
+/// Whether matrices that are only factored, in plain memory, are so fastest two at a time: complex ones where their columns fill vectors, but for a row at most in c64 and half of the last vector in c32.
 pub(crate) fn are_fastest_in_pairs(set: InstructionSet, problem: &Problem) -> bool {
     let (scalar, order) = (problem.scalar(), problem.order());
     let only_factored = problem.operation() == Operation::Factorize;
     let plain = problem.a().is_plain() && problem.out().is_plain();
     let large = match scalar {
         ScalarKind::F32 | ScalarKind::F64 => order >= 13,
-        ScalarKind::C32 => order >= 15 && (order + 1) % set.lanes::<f32>() <= 1,
+        ScalarKind::C32 => order >= 15 && (order - 1) % set.lanes::<f32>() >= set.lanes::<f32>() / 2,
         ScalarKind::C64 => order >= 15 && (order + 1) % set.lanes::<f64>() <= 1,
     };
     only_factored && plain && problem.batch() > 1 && large && pairs::serves(set, scalar, order)

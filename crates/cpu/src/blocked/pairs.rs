@@ -7,19 +7,15 @@ use batchla_core::{Scalar, ScalarKind};
 
 use self::rows::MOST_ROWS;
 use crate::interleaved::Stretch;
-use crate::simd::{InstructionSet, Lanes, Vector, Work, outline};
+use crate::simd::{InstructionSet, Lanes, TABLE, Vector, Work, outline};
 
 mod long;
 mod rows;
 mod short;
 
-/// Whether plain matrices can be factored in pairs: complex ones while their columns are short.
+/// Whether plain matrices can be factored in pairs. A pair of longer complex columns leaves too little of the first cache to the next.
 pub(crate) fn serves(set: InstructionSet, scalar: ScalarKind, order: usize) -> bool {
-    let most = match scalar {
-        ScalarKind::F32 | ScalarKind::F64 => MOST_ROWS,
-        ScalarKind::C32 => 48,
-        ScalarKind::C64 => 32,
-    };
+    let most = if scalar == ScalarKind::C64 { 56 } else { MOST_ROWS };
     set == InstructionSet::Avx512 && order <= most
 }
 
@@ -52,9 +48,10 @@ impl<T: Scalar> Work<T> for Pairs<'_, T> {
 /// The same with `V` vectors a column, later, of long ones, `W`. What there is no use for is not compiled.
 #[inline(always)]
 fn with_vectors<L: Lanes, const V: usize, const W: usize>(stretch: Stretch<'_, L::Number>) -> usize {
-    // Of real numbers alone: `serves` leaves out the others.
-    let long = V >= 4 && V * L::COUNT > 32;
-    if !L::Vector::LOOKS_UP || (V - 1) * L::COUNT >= MOST_ROWS || long && L::PARTS > 1 {
+    // Of complex numbers a column has twice the vectors.
+    let long = V >= 4 && (V * L::COUNT > 32 || L::PARTS > 1);
+    // Of complex numbers `serves` leaves out what has eight.
+    if !L::Vector::LOOKS_UP || (V - 1) * L::COUNT >= MOST_ROWS || V * L::PARTS == 16 {
         0
     } else if long {
         outline::<L, _>(OfVectors::<_, V, W, true>(stretch))
@@ -116,6 +113,16 @@ fn each_pair<'a, L: Lanes, M: Paired<'a, L>>(stretch: Stretch<'a, L::Number>) ->
         other.unpack(L::reals_mut(second));
     }
     2 * pairs
+}
+
+/// A part of a column's numbers, to be looked up by their rows.
+#[inline(always)]
+fn table<L: Lanes, const V: usize>(column: &[L; V], part: usize) -> [L::Vector; TABLE] {
+    let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
+    for v in 0..V {
+        table[v] = L::as_vectors(&column[v..=v])[part];
+    }
+    table
 }
 
 /// Takes a dense column over into vectors.

@@ -1,13 +1,10 @@
 //! Long columns: four at a time are factored, and applied at once to each on their right. Half-way the rows that are left move together.
 
-use batchla_core::Scalar;
-use num_traits::Float;
-
 use super::rows::Rows;
-use super::{Paired, pack_column, unpack_column};
-use crate::blocked::tile::number;
+use super::{Paired, pack_column, table, unpack_column};
+use crate::blocked::tile::{number, spread};
 use crate::routines::Sums;
-use crate::simd::{Lanes, TABLE, Vector};
+use crate::simd::{Lanes, Vector};
 
 /// Columns of a panel.
 const PANEL: usize = 4;
@@ -72,11 +69,15 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
         let order = self.a.len() - done;
         let left = self.w[done..].as_flattened_mut();
         for c in 0..order {
-            let mut table = [L::Vector::splat(num_traits::zero()); TABLE];
-            table[..V].copy_from_slice(&L::as_vectors(&left[c * V..])[..V]);
-            let to = &mut L::as_vectors_mut(&mut left[c * W..])[..W];
-            for v in 0..W {
-                to[v] = L::Vector::look_up(&table, V, &self.rows.at[done + v * L::COUNT..]);
+            let mut column = [L::zero(); V];
+            column.copy_from_slice(&left[c * V..][..V]);
+            let to = &mut left[c * W..][..W];
+            for part in 0..L::PARTS {
+                let table = table(&column, part);
+                for v in 0..W {
+                    L::as_vectors_mut(&mut to[v..=v])[part] =
+                        L::Vector::look_up(&table, V, &self.rows.at[done + v * L::COUNT..]);
+                }
             }
         }
         let (w, _) = left.as_chunks_mut();
@@ -122,6 +123,15 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
     /// Applies the panel from column `first` on, with the rows of its pivots, to the columns on its right.
     #[inline(always)]
     fn apply(&mut self, first: usize, pivots: &[usize; PANEL]) {
+        if L::PARTS > 1 {
+            for i in (0..V - 1).step_by(2) {
+                self.apply_to_vectors::<2>(first, pivots, i);
+            }
+            if V % 2 == 1 {
+                self.apply_to_vectors::<1>(first, pivots, V - 1);
+            }
+            return;
+        }
         match V {
             2 => self.apply_to_vectors::<2>(first, pivots, 0),
             3 => self.apply_to_vectors::<3>(first, pivots, 0),
@@ -141,33 +151,32 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
     fn apply_to_vectors<const R: usize>(&mut self, first: usize, pivots: &[usize; PANEL], i: usize) {
         let end = first + PANEL;
         let (panel, rest) = self.w[first..self.a.len()].split_at_mut(PANEL);
-        // Single numbers: they take half the time of vectors that hold the same in every lane.
-        let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[num_traits::zero(); PANEL]; PANEL]);
+        // The same number in every lane, of which the compiler computes one.
+        let (mut l, mut corner) = ([[L::zero(); R]; PANEL], [[L::zero(); PANEL]; PANEL]);
         for k in 0..PANEL {
             for r in 0..R {
                 l[k][r] = panel[k][i + r];
             }
             for m in k + 1..PANEL {
-                corner[k][m] = -number(&panel[k], pivots[m]).re();
+                corner[k][m] = spread(&panel[k], pivots[m]);
             }
         }
         let mut ahead = self.ahead;
         for (column, a) in rest.iter_mut().zip(&mut self.a[end..]) {
-            if i == 0 {
+            for _ in 0..if i == 0 { L::PARTS } else { 0 } {
                 L::Vector::prefetch(ahead);
                 ahead = ahead.wrapping_add(AHEAD);
             }
-            let (a, mut u) = (&mut a[A - V..], [num_traits::zero(); PANEL]);
+            let (a, mut u) = (&mut a[A - V..], [L::zero(); PANEL]);
             for m in 0..PANEL {
-                u[m] = if i == 0 { number(column, pivots[m]) } else { number(a, first + m) }.re();
+                u[m] = if i == 0 { spread(column, pivots[m]) } else { spread(a, first + m) };
                 if i == 0 {
                     for k in 0..m {
-                        u[m] = u[k].mul_add(corner[k][m], u[m]);
+                        u[m] = u[m].minus_product(corner[k][m], u[k]);
                     }
-                    set(a, first + m, L::Number::from_parts(u[m], num_traits::zero()));
+                    set(a, first + m, L::lane(&u[m..=m], 0, 0));
                 }
             }
-            let u = u.map(|u| L::spread_parts(u, num_traits::zero()));
             for r in 0..R {
                 for k in 0..PANEL {
                     column[i + r] = column[i + r].minus_product(l[k][r], u[k]);
@@ -182,26 +191,32 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
     fn rearrange(&mut self, columns: usize) -> bool {
         let zero = L::Vector::splat(num_traits::zero());
         // Zero, as long as all is finite.
-        let mut traces = [zero; V];
+        let mut traces = [[zero; 2]; V];
         for (j, (from, to)) in self.w.iter().zip(self.a.iter_mut()).enumerate() {
-            let (from, to) = (L::as_vectors(from), L::as_vectors_mut(&mut to[A - V..]));
+            let to = &mut to[A - V..];
             if j < columns {
-                L::Vector::prefetch(self.ahead);
-                self.ahead = self.ahead.wrapping_add(AHEAD);
-                let mut table = [zero; TABLE];
-                table[..V].copy_from_slice(&from[..V]);
+                for _ in 0..L::PARTS {
+                    L::Vector::prefetch(self.ahead);
+                    self.ahead = self.ahead.wrapping_add(AHEAD);
+                }
                 let (diagonal, below) = (j / L::COUNT, L::Vector::lanes_after(j % L::COUNT));
-                for v in diagonal..V {
-                    let x = L::Vector::look_up(&table, V, &self.rows.at[v * L::COUNT..]);
-                    to[v] = if v == diagonal { L::Vector::select(below, x, to[v]) } else { x };
+                for part in 0..L::PARTS {
+                    let table = table(from, part);
+                    for v in diagonal..V {
+                        let x = L::Vector::look_up(&table, V, &self.rows.at[v * L::COUNT..]);
+                        let to = &mut L::as_vectors_mut(&mut to[v..=v])[part];
+                        *to = if v == diagonal { L::Vector::select(below, x, *to) } else { x };
+                    }
                 }
             }
             for v in 0..V {
-                traces[v] = to[v].mul_add(zero, traces[v]);
+                for part in 0..L::PARTS {
+                    traces[v][part] = L::as_vectors(&to[v..=v])[part].mul_add(zero, traces[v][part]);
+                }
             }
         }
         let mut sums = Sums::<L>::default();
-        sums.add(&traces);
+        sums.add(traces.as_flattened());
         sums.spoiled() == 0
     }
 }
@@ -218,8 +233,8 @@ impl<'a, L: Lanes, const V: usize, const W: usize> Paired<'a, L> for Matrix<'a, 
     fn pack(&mut self, from: &[<L::Vector as Vector>::Real], ahead: usize) {
         let n = self.a.len();
         self.rows = Rows::new(n);
-        self.ahead = from.as_ptr().wrapping_add(ahead);
-        for (from, to) in from.chunks_exact(n).zip(self.w.iter_mut()) {
+        self.ahead = from.as_ptr().wrapping_add(ahead * L::PARTS);
+        for (from, to) in from.chunks_exact(n * L::PARTS).zip(self.w.iter_mut()) {
             pack_column(from, to);
         }
     }
@@ -251,7 +266,7 @@ impl<'a, L: Lanes, const V: usize, const W: usize> Paired<'a, L> for Matrix<'a, 
 
     #[inline(always)]
     fn unpack(&self, to: &mut [<L::Vector as Vector>::Real]) {
-        for (from, to) in self.a.iter().zip(to.chunks_exact_mut(self.a.len())) {
+        for (from, to) in self.a.iter().zip(to.chunks_exact_mut(self.a.len() * L::PARTS)) {
             unpack_column(from, to);
         }
     }

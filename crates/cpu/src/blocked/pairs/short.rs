@@ -1,10 +1,10 @@
 //! Short columns: two at a time are eliminated from each on their right, in the rows that are left, so that a row of `U` stays where it was.
 
 use super::rows::Rows;
-use super::{Paired, pack_column, unpack_column};
+use super::{Paired, pack_column, table, unpack_column};
 use crate::blocked::tile::spread;
 use crate::routines::Sums;
-use crate::simd::{Lanes, TABLE, Vector};
+use crate::simd::{Lanes, Vector};
 
 /// A matrix whose columns have `V` vectors: what is left of it and, in rows and columns that are not, the factors.
 pub(super) struct Matrix<'a, L: Lanes, const V: usize> {
@@ -149,16 +149,13 @@ impl<'a, L: Lanes, const V: usize> Paired<'a, L> for Matrix<'a, L, V> {
     /// Rows come to their places on the way.
     #[inline(always)]
     fn unpack(&self, to: &mut [<L::Vector as Vector>::Real]) {
-        let mut tables = [[L::Vector::splat(num_traits::zero()); TABLE]; 2];
         for (from, to) in self.columns.iter().zip(to.chunks_exact_mut(self.columns.len() * L::PARTS)) {
             let mut column = *from;
             for part in 0..L::PARTS {
-                for v in 0..V {
-                    tables[part][v] = L::as_vectors(&from[v..=v])[part];
-                }
+                let table = table(from, part);
                 for v in 0..V {
                     let places = &self.rows.at[v * L::COUNT..];
-                    L::as_vectors_mut(&mut column[v..=v])[part] = L::Vector::look_up(&tables[part], V, places);
+                    L::as_vectors_mut(&mut column[v..=v])[part] = L::Vector::look_up(&table, V, places);
                 }
             }
             unpack_column(&column, to);
