@@ -200,12 +200,42 @@ impl fmt::Display for InstructionSet {
 
 /// Work that is compiled for every instruction set. `run` and all that it calls are `#[inline(always)]`, or they are compiled for the
 /// smallest one.
-pub trait Work<T: Scalar> {
+///
+/// The functions that it is compiled to are this trait's, for the compiler works on a type's functions where the type is: side by side with those of other modules.
+pub trait Work<T: Scalar>: Sized {
     /// What it computes beside what it writes.
     type Output;
 
     /// Does the work on vectors of numbers.
     fn run<L: Lanes<Number = T>>(self) -> Self::Output;
+
+    /// The same in a function of its own, compiled for AVX-512.
+    ///
+    /// # Safety
+    /// The processor has what is named.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
+    #[inline(never)]
+    unsafe fn run_with_avx512<L: Lanes<Number = T>>(self) -> Self::Output {
+        self.run::<L>()
+    }
+
+    /// The same for AVX2.
+    ///
+    /// # Safety
+    /// The processor has what is named.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+    #[inline(never)]
+    unsafe fn run_with_avx2<L: Lanes<Number = T>>(self) -> Self::Output {
+        self.run::<L>()
+    }
+
+    /// The same for whatever processor.
+    #[inline(never)]
+    fn run_in_plain_code<L: Lanes<Number = T>>(self) -> Self::Output {
+        self.run::<L>()
+    }
 }
 
 /// Does work in a function of its own: what is called in several places is compiled once, and what is compiled alone keeps its numbers in
@@ -225,7 +255,6 @@ pub(crate) fn dispatch<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::
 }
 
 /// Does work in plain code.
-#[inline(never)]
 fn portable<T: Simd, W: Work<T>>(work: W) -> W::Output {
-    work.run::<T::Lanes<<T::Real as SimdReal>::Portable>>()
+    work.run_in_plain_code::<T::Lanes<<T::Real as SimdReal>::Portable>>()
 }

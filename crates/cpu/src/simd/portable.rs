@@ -205,9 +205,9 @@ where
         }
         result
     }
-    #[inline(never)]
+    #[inline(always)]
     fn outline<L: Lanes<Vector = Self>, W: Work<L::Number>>(work: W) -> W::Output {
-        work.run::<L>()
+        work.run_in_plain_code::<L>()
     }
     #[inline(always)]
     fn from_reals(reals: &[R]) -> &[Self] {

@@ -16,33 +16,15 @@ mod transpose;
 pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Output {
     match set {
         // SAFETY: the processor has what the function is compiled for.
-        InstructionSet::Avx512 if set.is_available() => unsafe { avx512(work) },
+        InstructionSet::Avx512 if set.is_available() => unsafe {
+            work.run_with_avx512::<T::Lanes<<T::Real as SimdReal>::Avx512>>()
+        },
         // SAFETY: as above.
-        InstructionSet::Avx2 if set.is_available() => unsafe { avx2(work) },
+        InstructionSet::Avx2 if set.is_available() => unsafe {
+            work.run_with_avx2::<T::Lanes<<T::Real as SimdReal>::Avx2>>()
+        },
         _ => super::portable(work),
     }
-}
-
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
-fn avx512<T: Simd, W: Work<T>>(work: W) -> W::Output {
-    work.run::<T::Lanes<<T::Real as SimdReal>::Avx512>>()
-}
-
-#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-fn avx2<T: Simd, W: Work<T>>(work: W) -> W::Output {
-    work.run::<T::Lanes<<T::Real as SimdReal>::Avx2>>()
-}
-
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
-#[inline(never)]
-fn avx512_outline<L: Lanes, W: Work<L::Number>>(work: W) -> W::Output {
-    work.run::<L>()
-}
-
-#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-#[inline(never)]
-fn avx2_outline<L: Lanes, W: Work<L::Number>>(work: W) -> W::Output {
-    work.run::<L>()
 }
 
 /// One vector type: the trait's methods by the names of the intrinsics behind them.
@@ -224,7 +206,7 @@ macro_rules! vector {
             #[inline(always)]
             fn outline<L: Lanes<Vector = Self>, W: Work<L::Number>>(work: W) -> W::Output {
                 // SAFETY: see the head of the file.
-                unsafe { $outline::<L, W>(work) }
+                unsafe { work.$outline::<L>() }
             }
             #[inline(always)]
             fn from_reals(reals: &[$real]) -> &[Self] {
@@ -251,7 +233,7 @@ macro_rules! vector {
 }
 
 vector!(
-    F64x8, f64, 8, __m512d, __mmask8, avx512_outline,
+    F64x8, f64, 8, __m512d, __mmask8, run_with_avx512,
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd,
     _mm512_fmadd_pd, _mm512_fnmadd_pd,
     from_lanes: of => _mm512_setr_pd(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
@@ -278,7 +260,7 @@ vector!(
 );
 
 vector!(
-    F32x16, f32, 16, __m512, __mmask16, avx512_outline,
+    F32x16, f32, 16, __m512, __mmask16, run_with_avx512,
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps,
     _mm512_fmadd_ps, _mm512_fnmadd_ps,
     from_lanes: of => _mm512_setr_ps(
@@ -308,7 +290,7 @@ vector!(
 );
 
 vector!(
-    F64x4, f64, 4, __m256d, __m256d, avx2_outline,
+    F64x4, f64, 4, __m256d, __m256d, run_with_avx2,
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd,
     _mm256_fmadd_pd, _mm256_fnmadd_pd,
     from_lanes: of => _mm256_setr_pd(of(0), of(1), of(2), of(3)),
@@ -341,7 +323,7 @@ vector!(
 );
 
 vector!(
-    F32x8, f32, 8, __m256, __m256, avx2_outline,
+    F32x8, f32, 8, __m256, __m256, run_with_avx2,
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps,
     _mm256_fmadd_ps, _mm256_fnmadd_ps,
     from_lanes: of => _mm256_setr_ps(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
