@@ -1,4 +1,4 @@
-//! LAPACK's `getrf` and `getri` of a shared library that the user names: OpenBLAS, MKL or another.
+//! LAPACK's `getrf` and `getri` of a shared library that the user names: OpenBLAS, MKL or another; and of batches, where it has these.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,6 +12,31 @@ use crate::plain::chunk;
 
 type Getrf<T> = unsafe extern "C" fn(*const i32, *const i32, *mut T, *const i32, *mut u32, *mut i32);
 type Getri<T> = unsafe extern "C" fn(*const i32, *mut T, *const i32, *const u32, *mut T, *const i32, *mut i32);
+/// Of matrices and pivots, how far apart they are; and how many there are.
+type GetrfBatch<T> = unsafe extern "C" fn(
+    *const i32,
+    *const i32,
+    *mut T,
+    *const i32,
+    *const i32,
+    *mut u32,
+    *const i32,
+    *const i32,
+    *mut i32,
+);
+type GetriBatch<T> = unsafe extern "C" fn(
+    *const i32,
+    *const T,
+    *const i32,
+    *const i32,
+    *const u32,
+    *const i32,
+    *mut T,
+    *const i32,
+    *const i32,
+    *const i32,
+    *mut i32,
+);
 
 /// A library with 32-bit integers, whose routines are used by many threads at a time, one matrix each.
 pub(crate) struct Lapack {
@@ -53,6 +78,15 @@ impl Lapack {
             name: &self.name,
             getrf: self.routine::<T, Getrf<T>>("getrf")?,
             getri: self.routine::<T, Getri<T>>("getri")?,
+        })
+    }
+
+    /// The same by its routines for batches, if it has any.
+    pub(crate) fn batch_side<T: LapackScalar>(&self) -> Option<LapackBatch<'_, T>> {
+        Some(LapackBatch {
+            name: format!("{} batch", self.name),
+            getrf: self.routine::<T, GetrfBatch<T>>("getrf_batch_strided").ok()?,
+            getri: self.routine::<T, GetriBatch<T>>("getri_oop_batch_strided").ok()?,
         })
     }
 }
@@ -111,6 +145,59 @@ impl<T: LapackScalar> Peer<T> for LapackSide<'_, T> {
                 }
                 debug_assert!(info >= 0);
             }
+        });
+    }
+
+    fn exchanges(&self, pivots: &[u32]) -> Vec<u32> {
+        pivots.iter().map(|p| p.wrapping_sub(1)).collect()
+    }
+}
+
+/// Its routines for batches of one number type.
+pub(crate) struct LapackBatch<'a, T> {
+    name: String,
+    getrf: Symbol<'a, GetrfBatch<T>>,
+    getri: Symbol<'a, GetriBatch<T>>,
+}
+
+impl<T: LapackScalar> LapackBatch<'_, T> {
+    /// Factors dense matrices, one after another; gives how many there are.
+    fn getrf(&self, matrices: &mut [T], pivots: &mut [u32], order: usize) -> i32 {
+        let (n, area, batch) = (order as i32, (order * order) as i32, (pivots.len() / order) as i32);
+        assert!(matrices.len() == pivots.len() * order);
+        let mut info = vec![0; batch as usize];
+        // SAFETY: there are so many matrices of n columns of n, as many times n pivots, and an answer for each.
+        unsafe {
+            (self.getrf)(&n, &n, matrices.as_mut_ptr(), &n, &area, pivots.as_mut_ptr(), &n, &batch, info.as_mut_ptr());
+        }
+        batch
+    }
+}
+
+impl<T: LapackScalar> Peer<T> for LapackBatch<'_, T> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn factorize(&self, matrices: &mut [T], pivots: &mut [u32], order: usize) {
+        let chunk = chunk(pivots.len() / order);
+        let chunks = matrices.par_chunks_mut(chunk * order * order).zip(pivots.par_chunks_mut(chunk * order));
+        chunks.for_each(|(matrices, pivots)| {
+            self.getrf(matrices, pivots, order);
+        });
+    }
+
+    /// It inverts from one place to another, so each chunk is factored in a copy.
+    fn invert(&self, matrices: &mut [T], order: usize) {
+        let area = order * order;
+        matrices.par_chunks_mut(chunk(matrices.len() / area) * area).for_each(|matrices| {
+            let mut lu = matrices.to_vec();
+            let mut pivots = vec![0; matrices.len() / order];
+            let batch = self.getrf(&mut lu, &mut pivots, order);
+            let (n, apart, mut info) = (order as i32, area as i32, vec![0; batch as usize]);
+            let (lu, p, to) = (lu.as_ptr(), pivots.as_ptr(), matrices.as_mut_ptr());
+            // SAFETY: as for `getrf`; there are as many inverses.
+            unsafe { (self.getri)(&n, lu, &n, &apart, p, &n, to, &n, &apart, &batch, info.as_mut_ptr()) }
         });
     }
 

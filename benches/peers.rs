@@ -1,4 +1,4 @@
-//! The CPU backend beside faer with rayon, nalgebra, and the LAPACK of libraries that are named: a table, and a plot.
+//! The CPU backend beside faer with rayon, nalgebra, and the LAPACK of libraries that are named, also by their routines for batches: a table, and a plot.
 //!
 //! ```text
 //! OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 BATCHLA_BENCH_LAPACK=/path/libmkl_rt.so.2:/path/libopenblas.so cargo bench --bench peers
@@ -118,8 +118,10 @@ fn measure<T: CpuScalar + LapackScalar + nalgebra::ComplexField>(
 ) -> Result<(), Box<dyn Error>> {
     let mut contest = Contest::<T>::new(threads, task, order, (None, Duration::from_millis(args.work)))?;
     let lapacks = libraries.iter().map(Lapack::side::<T>).collect::<Result<Vec<_>, _>>()?;
+    let batches: Vec<_> = libraries.iter().filter_map(Lapack::batch_side::<T>).collect();
     let mut sides = vec![Side::Plain, Side::Ours, Side::Peer(&Nalgebra)];
     sides.extend(lapacks.iter().map(|lapack| Side::Peer(lapack)));
+    sides.extend(batches.iter().map(|batch| Side::Peer(batch)));
     for side in &sides {
         contest.check(*side)?;
     }
