@@ -149,7 +149,7 @@ impl<T: LapackScalar> Peer<T> for LapackSide<'_, T> {
     }
 
     fn exchanges(&self, pivots: &[u32]) -> Vec<u32> {
-        pivots.iter().map(|p| p.wrapping_sub(1)).collect()
+        from_zero(pivots)
     }
 }
 
@@ -170,6 +170,7 @@ impl<T: LapackScalar> LapackBatch<'_, T> {
         unsafe {
             (self.getrf)(&n, &n, matrices.as_mut_ptr(), &n, &area, pivots.as_mut_ptr(), &n, &batch, info.as_mut_ptr());
         }
+        debug_assert!(info.iter().all(|&info| info >= 0));
         batch
     }
 }
@@ -198,10 +199,16 @@ impl<T: LapackScalar> Peer<T> for LapackBatch<'_, T> {
             let (lu, p, to) = (lu.as_ptr(), pivots.as_ptr(), matrices.as_mut_ptr());
             // SAFETY: as for `getrf`; there are as many inverses.
             unsafe { (self.getri)(&n, lu, &n, &apart, p, &n, to, &n, &apart, &batch, info.as_mut_ptr()) }
+            debug_assert!(info.iter().all(|&info| info >= 0));
         });
     }
 
     fn exchanges(&self, pivots: &[u32]) -> Vec<u32> {
-        pivots.iter().map(|p| p.wrapping_sub(1)).collect()
+        from_zero(pivots)
     }
+}
+
+/// Exchanges as LAPACK counts them, from 1.
+fn from_zero(pivots: &[u32]) -> Vec<u32> {
+    pivots.iter().map(|p| p.wrapping_sub(1)).collect()
 }

@@ -1,8 +1,8 @@
 //! Keeps a pool's threads off the core of whoever calls them.
 //!
-//! Where cores do not share a cache, as on many virtual machines, Linux may wake a thread on its caller's core and look for no other one. There it waits behind its caller
-//! while the core that it ran on before is idle, for milliseconds: as long as whole batches take that are worth several threads. A thread to which that happens leaves the
-//! core, and from then on is kept off that of its latest caller.
+//! Linux may wake a thread on its caller's core although the one that it ran on before is idle, as was seen on a virtual machine of two cores, in most calls that were
+//! milliseconds apart. There it waits behind its caller for milliseconds: as long as whole batches take that are worth several threads. A thread to which that happens
+//! leaves the core, and from then on is kept off that of its latest caller.
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) use elsewhere::Seats;

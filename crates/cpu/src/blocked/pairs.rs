@@ -13,7 +13,7 @@ mod long;
 mod rows;
 mod short;
 
-/// Whether plain matrices can be factored in pairs. A pair of longer complex columns leaves too little of the first cache to the next.
+/// Whether plain matrices can be factored in pairs. Those of c64 with longer columns are faster one by one.
 pub(crate) fn serves(set: InstructionSet, scalar: ScalarKind, order: usize) -> bool {
     let most = if scalar == ScalarKind::C64 { 56 } else { MOST_ROWS };
     set == InstructionSet::Avx512 && order <= most
@@ -51,7 +51,7 @@ fn with_vectors<L: Lanes, const V: usize, const W: usize>(stretch: Stretch<'_, L
     // Of complex numbers a column has twice the vectors.
     let long = V >= 4 && (V * L::COUNT > 32 || L::PARTS > 1);
     // Of complex numbers `serves` leaves out what has eight.
-    if !L::Vector::LOOKS_UP || (V - 1) * L::COUNT >= MOST_ROWS || V * L::PARTS == 16 {
+    if !L::Vector::LOOKS_UP || (V - 1) * L::COUNT >= MOST_ROWS || L::PARTS > 1 && V == 8 {
         0
     } else if long {
         outline::<L, _>(OfVectors::<_, V, W, true>(stretch))

@@ -163,9 +163,11 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
         }
         let mut ahead = self.ahead;
         for (column, a) in rest.iter_mut().zip(&mut self.a[end..]) {
-            for _ in 0..if i == 0 { L::PARTS } else { 0 } {
-                L::Vector::prefetch(ahead);
-                ahead = ahead.wrapping_add(AHEAD);
+            if i == 0 {
+                for _ in 0..L::PARTS {
+                    L::Vector::prefetch(ahead);
+                    ahead = ahead.wrapping_add(AHEAD);
+                }
             }
             let (a, mut u) = (&mut a[A - V..], [L::zero(); PANEL]);
             for m in 0..PANEL {
