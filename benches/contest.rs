@@ -79,6 +79,8 @@ pub(crate) trait Peer<T>: Sync {
 pub(crate) struct Threads {
     cpu: Cpu,
     pool: ThreadPool,
+    /// Of ours.
+    options: Options,
 }
 
 impl Threads {
@@ -89,7 +91,14 @@ impl Threads {
             None => Cpu::new(),
         };
         let pool = ThreadPoolBuilder::new().num_threads(cpu.threads()).build()?;
-        Ok(Self { cpu, pool })
+        Ok(Self { cpu, pool, options: Options::default() })
+    }
+
+    /// Has ours follow the plan of a name, not the planner's choice. (Not every benchmark asks for one.)
+    #[allow(dead_code)]
+    pub(crate) fn with_plan(mut self, plan: Option<String>) -> Self {
+        self.options.plan = plan;
+        self
     }
 
     /// How many.
@@ -157,7 +166,7 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
             Task::Lu | Task::Singular => Problem::factorize::<T>(SourceKind::InPlace, layout, layout)?,
             Task::Inverse => Problem::invert::<T>(SourceKind::InPlace, layout, layout)?,
         };
-        let prepared = threads.cpu.prepare(&problem, &Options::default())?;
+        let prepared = threads.cpu.prepare(&problem, &threads.options)?;
         let workspace = threads.cpu.workspace(&prepared)?;
         let mut input = Generator::Normal.batch(layout, 1)?;
         if task == Task::Singular {

@@ -28,7 +28,7 @@ pub(crate) struct Engine {
     order: usize,
     /// The distance of columns, in numbers.
     ld: usize,
-    /// Whether plain matrices are factored two at a time.
+    /// Whether plain matrices are factored and inverted two at a time.
     pairs: bool,
 }
 
@@ -91,7 +91,7 @@ impl Engine {
         if self.pairs { 2 } else { self.lanes() }
     }
 
-    /// Whether plain matrices are factored two at a time.
+    /// Whether plain matrices are factored and inverted two at a time.
     pub(crate) fn pairs(&self) -> bool {
         self.pairs
     }
@@ -111,11 +111,18 @@ impl Engine {
         let columns = |count: usize| self.ld.saturating_mul(count);
         let blocked = self.kind == Kind::Blocked;
         let set_aside = if blocked { blocked::columns_aside(self.order) } else { interleaved::COLUMNS };
-        let in_pairs = if self.pairs { pairs::columns_aside(self.order) } else { 0 };
+        let set_aside = columns(if aside { set_aside } else { 0 });
+        // Where pairs are given up, the memory is that of groups by lanes.
+        let (a, least_aside) = if self.pairs {
+            let by_lanes = self.by_lanes().sizes(0, aside);
+            (by_lanes.a, by_lanes.aside.max(columns(pairs::columns_aside(self.order))))
+        } else {
+            (0, 0)
+        };
         Sizes {
-            a: if self.pairs { self.by_lanes().area().max(self.area()) } else { self.area() },
+            a: self.area().max(a),
             x: columns(right_hand_sides),
-            aside: columns(if aside { set_aside } else { 0 }.max(in_pairs)),
+            aside: set_aside.max(least_aside),
             exchanges: self.order.saturating_mul(self.most_together()),
         }
     }
@@ -128,12 +135,11 @@ impl Engine {
         }
     }
 
-    /// Factors or inverts as many whole groups of a plain stretch as are regular, in one go; gives their number of matrices.
-    pub(crate) fn run_plain<T: CpuScalar>(&self, stretch: Stretch<'_, T>) -> usize {
+    /// Factors or inverts as many whole groups of a plain stretch as are regular, in one go; gives their number of matrices. `None` where there is no such way.
+    pub(crate) fn run_plain<T: CpuScalar>(&self, stretch: Stretch<'_, T>) -> Option<usize> {
         match self.kind {
-            Kind::Interleaved => T::stretch(self.set, stretch),
-            Kind::Blocked if self.pairs && !stretch.invert => T::pairs(self.set, Pairs(stretch)),
-            Kind::Blocked => 0,
+            Kind::Interleaved => stretch.determinants.is_none().then(|| T::stretch(self.set, stretch)),
+            Kind::Blocked => self.pairs.then(|| T::pairs(self.set, Pairs(stretch))),
         }
     }
 

@@ -34,7 +34,12 @@ impl CpuPlan {
             receipt,
         })
         .chain(are_fastest_in_pairs(instruction_set, problem).then(|| Numbers {
-            row: format!("blocked, pairs, factorize {}, order {}", problem.scalar(), problem.order()),
+            row: format!(
+                "blocked, pairs, {} {}, order {}",
+                problem.operation().name(),
+                problem.scalar(),
+                problem.order()
+            ),
             receipt: PAIRS_RECEIPT,
         }))
         .collect();

@@ -54,11 +54,10 @@ impl Cpu {
             loop {
                 let Group { a, x, aside, exchanges } = &mut scratch.group;
                 let done = run_plain(engine, operation, source, &mut results, (a, aside, exchanges));
-                results.pass_over(done);
-                given_up = if done > 0 { 0 } else { given_up + 1 };
+                results.pass_over(done.unwrap_or(0));
+                given_up = if done == Some(0) { given_up + 1 } else { 0 };
                 // Where one pair after another is given up, pairs are time lost.
-                let in_pairs = operation == Operation::Factorize && engine.pairs();
-                if in_pairs && given_up == PATIENCE && results.left() >= engine.most_together() / 2 {
+                if engine.pairs() && given_up == PATIENCE && results.left() >= engine.most_together() / 2 {
                     engine = engine.by_lanes();
                 }
                 // One group, or both matrices of a pair that was given up.
@@ -105,42 +104,37 @@ impl Cpu {
 /// Pairs given up one after another, after which the rest of a stretch goes by lanes.
 const PATIENCE: usize = 2;
 
-/// Does what can be done without a look at single matrices; gives for how many of them.
+/// Does what can be done without a look at single matrices; gives for how many of them. `None` where no matrices are like that.
 fn run_plain<T: CpuScalar>(
     engine: Engine,
     operation: Operation,
     source: &Source<'_, T, HostMemory>,
     results: &mut Results<'_, T>,
     (a, aside, exchanges): (&mut [T], &mut [T], &mut [u32]),
-) -> usize {
+) -> Option<usize> {
     let invert = operation == Operation::Invert;
     if !invert && operation != Operation::Factorize {
-        return 0;
+        return None;
     }
-    let Some(Plain { first, matrices: to, pivots, outcomes, determinants }) = results.plain() else { return 0 };
-    // An inverse takes the diagonal's place.
-    if invert && determinants.is_some() {
-        return 0;
-    }
+    let Plain { first, matrices: to, pivots, outcomes, determinants } = results.plain()?;
+    // An inverse takes the diagonal's place; factors still have it when they are handed over.
+    let (of_factors, determinants) = if invert { (None, determinants) } else { (determinants, None) };
     let (order, area) = (engine.order(), engine.order() * engine.order());
     let from = match source {
         Source::InPlace => None,
-        Source::Matrix(a) if a.layout().is_plain() => {
-            let Some(from) = a.dense_slice().and_then(|all| all.get(first * area..)?.get(..to.len())) else { return 0 };
-            Some(from)
-        }
-        _ => return 0,
+        Source::Matrix(a) if a.layout().is_plain() => Some(a.dense_slice()?.get(first * area..)?.get(..to.len())?),
+        _ => return None,
     };
     let exchanges = if invert { exchanges } else { pivots };
-    let stretch =
-        Stretch { order, from, to: &mut *to, exchanges: &mut *exchanges, invert, a: &mut *a, aside: &mut *aside };
-    let done = engine.run_plain(stretch);
+    let (to_place, own_exchanges) = (&mut *to, &mut *exchanges);
+    let stretch = Stretch { order, from, to: to_place, exchanges: own_exchanges, invert, determinants, a, aside };
+    let done = engine.run_plain(stretch)?;
     outcomes[..done].fill(Outcome::Regular.to_word());
-    for (b, determinant) in determinants.into_iter().flatten().take(done).enumerate() {
+    for (b, determinant) in of_factors.into_iter().flatten().take(done).enumerate() {
         let (lu, exchanges) = (&to[b * area..(b + 1) * area], &exchanges[b * order..(b + 1) * order]);
         *determinant = Determinant::from_factors(Outcome::Regular, |k| lu[k * (order + 1)], exchanges);
     }
-    done
+    Some(done)
 }
 
 /// Takes over and factors the matrices that belong to some results.

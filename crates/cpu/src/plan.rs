@@ -13,8 +13,8 @@ use crate::vector::{self, LANES, fused};
 ///
 /// - `interleaved`: a matrix a lane, as many at a time as a vector has lanes. Fastest for small orders; its bits are the same on every
 ///   instruction set.
-/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored two at a time, their rows exchanged at the end, but a matrix a
-///   lane where one after another is singular or not finite; large ones by all threads that have none of their own. Its bits are those of `interleaved`.
+/// - `blocked`: a matrix at a time, by tiles in registers; small ones in plain memory are factored, or inverted, two at a time, their rows exchanged at the end, but a
+///   matrix a lane where one after another is singular or not finite; large ones by all threads that have none of their own. Its bits are those of `interleaved`.
 /// - `faer`: recursive; narrow panels by our own loops, triangular solves and products by faer. Its bits depend on the instruction set
 ///   and on the sizes of the caches, since these decide how faer sums an inner product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -128,22 +128,31 @@ fn fills_lanes(problem: &Problem, threads: usize, plan: Family) -> bool {
 }
 
 pub(crate) const PAIRS_RECEIPT: Receipt = Receipt::new(
-    "Intel Xeon with AVX-512, one and two threads",
+    "factors on an Intel Xeon, one and two threads; inverses on an AMD EPYC, one thread; both with AVX-512",
     "2026-11-28",
     "each plan forced at orders 8 to 64; no record was kept",
 );
 
-/// Whether matrices that are only factored, in plain memory, are so fastest two at a time: complex ones where their columns fill vectors, but for a row at most in c64 and half of the last vector in c32.
+/// Whether matrices in plain memory are so fastest two at a time, factored or, if no condition is wanted, inverted. Columns of complex numbers should fill their last
+/// vector, or enough of it.
 pub(crate) fn are_fastest_in_pairs(set: InstructionSet, problem: &Problem) -> bool {
+    use ScalarKind::{C32, C64, F32, F64};
     let (scalar, order) = (problem.scalar(), problem.order());
-    let only_factored = problem.operation() == Operation::Factorize;
-    let plain = problem.a().is_plain() && problem.out().is_plain();
-    let large = match scalar {
-        ScalarKind::F32 | ScalarKind::F64 => order >= 13,
-        ScalarKind::C32 => order >= 15 && (order - 1) % set.lanes::<f32>() >= set.lanes::<f32>() / 2,
-        ScalarKind::C64 => order >= 15 && (order + 1) % set.lanes::<f64>() <= 1,
+    let lanes = if matches!(scalar, F64 | C64) { set.lanes::<f64>() } else { set.lanes::<f32>() };
+    let empty = order.next_multiple_of(lanes) - order;
+    let fast = match (problem.operation(), scalar) {
+        (Operation::Factorize, F32 | F64) => order >= 13,
+        (Operation::Factorize, C32) => order >= 15 && empty < lanes / 2,
+        (Operation::Factorize, C64) => order >= 15 && empty <= 1,
+        (Operation::Invert, F32) => order >= 22,
+        (Operation::Invert, F64) => order >= 11,
+        (Operation::Invert, C32) => order >= 31 && empty <= 1 || order >= 60,
+        (Operation::Invert, C64) => order >= 12 && (empty <= 1 || empty == 4) || order >= 28 && empty <= 4,
+        _ => false,
     };
-    only_factored && plain && problem.batch() > 1 && large && pairs::serves(set, scalar, order)
+    let from_matrices = problem.source() != SourceKind::Factors && !problem.extras().condition;
+    let plain = problem.a().is_plain() && problem.out().is_plain();
+    fast && from_matrices && plain && problem.batch() > 1 && pairs::serves(set, scalar, order)
 }
 
 /// The largest order at which groups of full lanes are faster than single matrices: a larger one where rows are rearranged as matrices are taken over.
@@ -208,7 +217,26 @@ mod tests {
 
     fn name(set: InstructionSet, a: BatchLayout, extras: Extras) -> String {
         let problem = Problem::factorize::<f64>(SourceKind::InPlace, a, a).unwrap().with_extras(extras).unwrap();
-        CpuPlan::choose_on(set, 1, &problem, &Options::default()).unwrap().name().to_owned()
+        choice(set, &problem)
+    }
+
+    fn choice(set: InstructionSet, problem: &Problem) -> String {
+        CpuPlan::choose_on(set, 1, problem, &Options::default()).unwrap().name().to_owned()
+    }
+
+    #[test]
+    fn pairs_are_chosen_where_they_are_inverted_in_pairs() {
+        let expected = if fused() { ["blocked", "interleaved"] } else { ["faer"; 2] };
+        let plain = BatchLayout::column_major(1000, 32, 32).unwrap();
+        let of = |source, extras| {
+            let problem = Problem::invert::<f64>(source, plain, plain).unwrap().with_extras(extras).unwrap();
+            choice(InstructionSet::Avx512, &problem)
+        };
+        assert_eq!(of(SourceKind::InPlace, Extras::none()), expected[0]);
+        assert_eq!(of(SourceKind::Matrix, Extras::none()), expected[0]);
+        assert_eq!(of(SourceKind::Factors, Extras::none()), expected[1]);
+        assert_eq!(of(SourceKind::InPlace, Extras::none().with_determinant()), expected[0]);
+        assert_eq!(of(SourceKind::InPlace, Extras::none().with_condition()), expected[1]);
     }
 
     #[test]

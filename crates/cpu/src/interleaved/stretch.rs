@@ -1,6 +1,6 @@
 //! Small matrices one after another: taken over, factored or inverted, and handed over group by group, without a step in between.
 
-use batchla_core::Scalar;
+use batchla_core::{Determinant, Scalar};
 
 use super::exchanges::{Exchanges, Kept};
 use super::getrf::{factor, factor_by_steps};
@@ -15,7 +15,7 @@ use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 pub(super) const LARGEST: usize = 8;
 
 /// Factors or inverts small matrices as [`Getrf`](super::Getrf) and [`Getri`](super::Getri) do.
-pub struct Stretch<'a, T> {
+pub struct Stretch<'a, T: Scalar> {
     pub(crate) order: usize,
     /// Dense columns, one matrix after another; `None` where they are in place.
     pub(crate) from: Option<&'a [T]>,
@@ -24,6 +24,8 @@ pub struct Stretch<'a, T> {
     /// Out: the exchanges of each matrix; where matrices are inverted, room for a group's.
     pub(crate) exchanges: &'a mut [u32],
     pub(crate) invert: bool,
+    /// Out: of matrices that are inverted, where they are wanted; by pairs alone.
+    pub(crate) determinants: Option<&'a mut [Determinant<T>]>,
     /// Room for a group.
     pub(crate) a: &'a mut [T],
     /// Room for what an inversion sets aside.
@@ -61,7 +63,7 @@ impl<T: Scalar> Work<T> for Stretch<'_, T> {
 }
 
 /// Matrices of an order that the compiler knows. A function each: the crate is compiled in 0.7 of the time that it took with all in one.
-struct Known<'a, T, const N: usize, const INVERT: bool>(Stretch<'a, T>);
+struct Known<'a, T: Scalar, const N: usize, const INVERT: bool>(Stretch<'a, T>);
 
 impl<T: Scalar, const N: usize, const INVERT: bool> Work<T> for Known<'_, T, N, INVERT> {
     type Output = usize;

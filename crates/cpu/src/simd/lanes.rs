@@ -104,7 +104,7 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     /// One lane of one vector.
     #[inline(always)]
     fn lane(all: &[Self], at: usize, lane: usize) -> Self::Number {
-        let reals = Self::Vector::as_reals(Self::as_vectors(&all[at..=at]));
+        let reals = Self::Vector::as_reals(Self::as_vectors(std::slice::from_ref(&all[at])));
         let imaginary = if Self::PARTS == 2 { reals[Self::COUNT + lane] } else { num_traits::zero() };
         Self::Number::from_parts(reals[lane], imaginary)
     }
@@ -112,7 +112,7 @@ pub trait Lanes: Copy + Send + Sync + 'static {
     /// Writes one lane of one vector.
     #[inline(always)]
     fn set_lane(all: &mut [Self], at: usize, lane: usize, x: Self::Number) {
-        let reals = Self::Vector::as_reals_mut(Self::as_vectors_mut(&mut all[at..=at]));
+        let reals = Self::Vector::as_reals_mut(Self::as_vectors_mut(std::slice::from_mut(&mut all[at])));
         reals[lane] = x.re();
         if Self::PARTS == 2 {
             reals[Self::COUNT + lane] = x.im();
@@ -186,7 +186,7 @@ where
     }
     #[inline(always)]
     fn has_reciprocal(size: V::Real) -> bool {
-        size >= V::Real::SAFE_MINIMUM
+        size >= V::Real::SAFE_MINIMUM && size <= V::Real::max_value()
     }
     #[inline(always)]
     fn reciprocal_of_size(self, size: V::Real) -> Self {

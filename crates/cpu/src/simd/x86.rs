@@ -27,14 +27,18 @@ pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Outpu
     }
 }
 
-/// One vector type: the trait's methods by the names of the intrinsics behind them.
+/// One vector type: the trait's methods by the names of the intrinsics behind them, or by what is made of these. No closures: the compiler may make functions of them, which are then compiled for no instruction set.
 macro_rules! vector {
     (
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
         $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
-        from_lanes: $of:ident => $from_lanes:expr, max: $max:ident, spread: $spread:expr,
-        abs: $abs:expr, above: $above:expr, equals: $equals:expr, select: $select:expr, bits: $bits:expr, of_bits: $of_bits:expr, largest: $largest:ident,
-        counts: $counts:ident $store_counts:ident, load_part: $load_part:expr, store_part: $store_part:expr, zip: $zip:expr, unzip: $unzip:expr, transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
+        from_lanes: |$of:ident| $from_lanes:expr, max: $max:ident, spread: |$spread_of:ident, $lane:ident| $spread:expr,
+        abs: |$abs_of:ident| $abs:expr, above: |$above_a:ident, $above_b:ident| $above:expr, equals: |$equals_a:ident, $equals_b:ident| $equals:expr,
+        select: |$select_mask:ident, $yes:ident, $no:ident| $select:expr, bits: |$bits_of:ident| $bits:expr, of_bits: |$mask_of:ident| $of_bits:expr,
+        largest: $largest:ident, counts: $counts:ident $store_counts:ident,
+        load_part: |$load_from:ident| $load_part:expr, store_part: |$store_to:ident, $store_of:ident| $store_part:expr,
+        zip: |$zip_a:ident, $zip_b:ident| $zip:expr, unzip: |$unzip_a:ident, $unzip_b:ident| $unzip:expr,
+        transpose: $transpose:ident, looks_up: $looks_up:literal $look_up:ident
     ) => {
         /// A vector of the processor.
         #[derive(Clone, Copy, Debug)]
@@ -64,9 +68,9 @@ macro_rules! vector {
                 unsafe { Self($load(from[..$lanes].as_ptr())) }
             }
             #[inline(always)]
-            fn load_part(from: &[$real]) -> Self {
+            fn load_part($load_from: &[$real]) -> Self {
                 // SAFETY: see the head of the file; no more is read than the slice holds.
-                unsafe { Self($load_part(from)) }
+                unsafe { Self($load_part) }
             }
             #[inline(always)]
             fn look_up(table: &[Self; TABLE], vectors: usize, places: &[u8]) -> Self {
@@ -79,9 +83,10 @@ macro_rules! vector {
                 unsafe { $store(to[..$lanes].as_mut_ptr(), self.0) }
             }
             #[inline(always)]
-            fn store_part(self, to: &mut [$real]) {
+            fn store_part(self, $store_to: &mut [$real]) {
+                let $store_of = self.0;
                 // SAFETY: see the head of the file; no more is written than the slice holds.
-                unsafe { $store_part(to, self.0) }
+                unsafe { $store_part }
             }
             #[inline(always)]
             fn prefetch(place: *const $real) {
@@ -120,8 +125,9 @@ macro_rules! vector {
             }
             #[inline(always)]
             fn abs(self) -> Self {
+                let $abs_of = self.0;
                 // SAFETY: see the head of the file.
-                unsafe { Self($abs(self.0)) }
+                unsafe { Self($abs) }
             }
             #[inline(always)]
             fn larger(self, other: Self) -> Self {
@@ -130,18 +136,21 @@ macro_rules! vector {
             }
             #[inline(always)]
             fn above(self, other: Self) -> $mask {
+                let ($above_a, $above_b) = (self.0, other.0);
                 // SAFETY: see the head of the file.
-                unsafe { $above(self.0, other.0) }
+                unsafe { $above }
             }
             #[inline(always)]
             fn equals(self, other: Self) -> $mask {
+                let ($equals_a, $equals_b) = (self.0, other.0);
                 // SAFETY: see the head of the file.
-                unsafe { $equals(self.0, other.0) }
+                unsafe { $equals }
             }
             #[inline(always)]
-            fn select(mask: $mask, yes: Self, no: Self) -> Self {
+            fn select($select_mask: $mask, yes: Self, no: Self) -> Self {
+                let ($yes, $no) = (yes.0, no.0);
                 // SAFETY: see the head of the file.
-                unsafe { Self($select(mask, yes.0, no.0)) }
+                unsafe { Self($select) }
             }
             #[inline(always)]
             fn store_counts(self, to: &mut [u32]) {
@@ -167,30 +176,33 @@ macro_rules! vector {
                 unsafe { Self($largest(self.0)) }
             }
             #[inline(always)]
-            fn spread(self, lane: usize) -> Self {
+            fn spread(self, $lane: usize) -> Self {
+                let $spread_of = self.0;
                 // SAFETY: see the head of the file.
-                unsafe { Self($spread(self.0, lane)) }
+                unsafe { Self($spread) }
             }
             #[inline(always)]
-            fn mask(bits: u32) -> $mask {
+            fn mask($mask_of: u32) -> $mask {
                 // SAFETY: see the head of the file.
-                unsafe { $of_bits(bits) }
+                unsafe { $of_bits }
             }
             #[inline(always)]
-            fn bits(mask: $mask) -> u32 {
+            fn bits($bits_of: $mask) -> u32 {
                 // SAFETY: see the head of the file.
-                unsafe { $bits(mask) }
+                unsafe { $bits }
             }
             #[inline(always)]
             fn zip(self, other: Self) -> (Self, Self) {
+                let ($zip_a, $zip_b) = (self.0, other.0);
                 // SAFETY: see the head of the file.
-                let (first, second) = unsafe { $zip(self.0, other.0) };
+                let (first, second) = unsafe { $zip };
                 (Self(first), Self(second))
             }
             #[inline(always)]
             fn unzip(self, other: Self) -> (Self, Self) {
+                let ($unzip_a, $unzip_b) = (self.0, other.0);
                 // SAFETY: see the head of the file.
-                let (even, odd) = unsafe { $unzip(self.0, other.0) };
+                let (even, odd) = unsafe { $unzip };
                 (Self(even), Self(odd))
             }
             #[inline(always)]
@@ -236,18 +248,18 @@ vector!(
     F64x8, f64, 8, __m512d, __mmask8, run_with_avx512,
     _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd,
     _mm512_fmadd_pd, _mm512_fnmadd_pd,
-    from_lanes: of => _mm512_setr_pd(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
-    max: _mm512_max_pd, spread: |a, lane: usize| _mm512_permutexvar_pd(_mm512_set1_epi64(lane as i64), a),
+    from_lanes: |of| _mm512_setr_pd(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
+    max: _mm512_max_pd, spread: |a, lane| _mm512_permutexvar_pd(_mm512_set1_epi64(lane as i64), a),
     abs: |a| _mm512_abs_pd(a),
     above: |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes),
     bits: |mask| _cvtmask8_u32(mask),
-    of_bits: |bits: u32| _cvtu32_mask8(bits),
+    of_bits: |bits| _cvtu32_mask8(bits),
     largest: largest_f64x8,
     counts: _mm512_cvttpd_epi32 _mm256_storeu_si256,
-    load_part: |from: &[f64]| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
-    store_part: |to: &mut [f64], x| _mm512_mask_storeu_pd(to.as_mut_ptr(), first(to.len()) as __mmask8, x),
+    load_part: |from| _mm512_maskz_loadu_pd(first(from.len()) as __mmask8, from.as_ptr()),
+    store_part: |to, x| _mm512_mask_storeu_pd(to.as_mut_ptr(), first(to.len()) as __mmask8, x),
     zip: |a, b| (
         _mm512_permutex2var_pd(a, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), b),
         _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b),
@@ -263,21 +275,21 @@ vector!(
     F32x16, f32, 16, __m512, __mmask16, run_with_avx512,
     _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps,
     _mm512_fmadd_ps, _mm512_fnmadd_ps,
-    from_lanes: of => _mm512_setr_ps(
+    from_lanes: |of| _mm512_setr_ps(
         of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7),
         of(8), of(9), of(10), of(11), of(12), of(13), of(14), of(15),
     ),
-    max: _mm512_max_ps, spread: |a, lane: usize| _mm512_permutexvar_ps(_mm512_set1_epi32(lane as i32), a),
+    max: _mm512_max_ps, spread: |a, lane| _mm512_permutexvar_ps(_mm512_set1_epi32(lane as i32), a),
     abs: |a| _mm512_abs_ps(a),
     above: |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes),
     bits: |mask| _cvtmask16_u32(mask),
-    of_bits: |bits: u32| _cvtu32_mask16(bits),
+    of_bits: |bits| _cvtu32_mask16(bits),
     largest: largest_f32x16,
     counts: _mm512_cvttps_epi32 _mm512_storeu_si512,
-    load_part: |from: &[f32]| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
-    store_part: |to: &mut [f32], x| _mm512_mask_storeu_ps(to.as_mut_ptr(), first(to.len()), x),
+    load_part: |from| _mm512_maskz_loadu_ps(first(from.len()), from.as_ptr()),
+    store_part: |to, x| _mm512_mask_storeu_ps(to.as_mut_ptr(), first(to.len()), x),
     zip: |a, b| (
         _mm512_permutex2var_ps(a, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), b),
         _mm512_permutex2var_ps(a, _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), b),
@@ -293,8 +305,8 @@ vector!(
     F64x4, f64, 4, __m256d, __m256d, run_with_avx2,
     _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd,
     _mm256_fmadd_pd, _mm256_fnmadd_pd,
-    from_lanes: of => _mm256_setr_pd(of(0), of(1), of(2), of(3)),
-    max: _mm256_max_pd, spread: |a, lane: usize| _mm256_castps_pd(_mm256_permutevar8x32_ps(
+    from_lanes: |of| _mm256_setr_pd(of(0), of(1), of(2), of(3)),
+    max: _mm256_max_pd, spread: |a, lane| _mm256_castps_pd(_mm256_permutevar8x32_ps(
         _mm256_castpd_ps(a),
         _mm256_add_epi32(_mm256_set1_epi32(2 * lane as i32), _mm256_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1)),
     )),
@@ -303,14 +315,14 @@ vector!(
     equals: |a, b| _mm256_cmp_pd::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_pd(no, yes, mask),
     bits: |mask| _mm256_movemask_pd(mask) as u32,
-    of_bits: |bits: u32| {
+    of_bits: |bits| {
         let own = _mm256_setr_epi64x(1, 2, 4, 8);
         _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), own), own))
     },
     largest: largest_f64x4,
     counts: _mm256_cvttpd_epi32 _mm_storeu_si128,
-    load_part: |from: &[f64]| _mm256_maskload_pd(from.as_ptr(), chosen(from.len())),
-    store_part: |to: &mut [f64], x| _mm256_maskstore_pd(to.as_mut_ptr(), chosen(to.len()), x),
+    load_part: |from| _mm256_maskload_pd(from.as_ptr(), chosen(from.len())),
+    store_part: |to, x| _mm256_maskstore_pd(to.as_mut_ptr(), chosen(to.len()), x),
     zip: |a, b| {
         let (low, high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
         (_mm256_permute2f128_pd::<0x20>(low, high), _mm256_permute2f128_pd::<0x31>(low, high))
@@ -326,21 +338,21 @@ vector!(
     F32x8, f32, 8, __m256, __m256, run_with_avx2,
     _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps,
     _mm256_fmadd_ps, _mm256_fnmadd_ps,
-    from_lanes: of => _mm256_setr_ps(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
-    max: _mm256_max_ps, spread: |a, lane: usize| _mm256_permutevar8x32_ps(a, _mm256_set1_epi32(lane as i32)),
+    from_lanes: |of| _mm256_setr_ps(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
+    max: _mm256_max_ps, spread: |a, lane| _mm256_permutevar8x32_ps(a, _mm256_set1_epi32(lane as i32)),
     abs: |a| _mm256_andnot_ps(_mm256_set1_ps(-0.0), a),
     above: |a, b| _mm256_cmp_ps::<_CMP_GT_OQ>(a, b),
     equals: |a, b| _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b),
     select: |mask, yes, no| _mm256_blendv_ps(no, yes, mask),
     bits: |mask| _mm256_movemask_ps(mask) as u32,
-    of_bits: |bits: u32| {
+    of_bits: |bits| {
         let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
         _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits as i32), own), own))
     },
     largest: largest_f32x8,
     counts: _mm256_cvttps_epi32 _mm256_storeu_si256,
-    load_part: |from: &[f32]| _mm256_maskload_ps(from.as_ptr(), chosen_halves(from.len())),
-    store_part: |to: &mut [f32], x| _mm256_maskstore_ps(to.as_mut_ptr(), chosen_halves(to.len()), x),
+    load_part: |from| _mm256_maskload_ps(from.as_ptr(), chosen_halves(from.len())),
+    store_part: |to, x| _mm256_maskstore_ps(to.as_mut_ptr(), chosen_halves(to.len()), x),
     zip: |a, b| {
         let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
         (_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high))

@@ -1,9 +1,9 @@
 //! Long columns: four at a time are factored, and applied at once to each on their right. Half-way the rows that are left move together.
 
+use super::inverse::{invert, unpack_inverse};
 use super::rows::Rows;
-use super::{Paired, pack_column, table, unpack_column};
+use super::{Paired, Traces, pack_column, table, unpack_column};
 use crate::blocked::tile::{number, spread};
-use crate::routines::Sums;
 use crate::simd::{Lanes, Vector};
 
 /// Columns of a panel.
@@ -123,27 +123,7 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
     /// Applies the panel from column `first` on, with the rows of its pivots, to the columns on its right.
     #[inline(always)]
     fn apply(&mut self, first: usize, pivots: &[usize; PANEL]) {
-        if L::PARTS > 1 {
-            for i in (0..V - 1).step_by(2) {
-                self.apply_to_vectors::<2>(first, pivots, i);
-            }
-            if V % 2 == 1 {
-                self.apply_to_vectors::<1>(first, pivots, V - 1);
-            }
-            return;
-        }
-        match V {
-            2 => self.apply_to_vectors::<2>(first, pivots, 0),
-            3 => self.apply_to_vectors::<3>(first, pivots, 0),
-            5 => self.apply_to_vectors::<5>(first, pivots, 0),
-            _ => self.apply_to_vectors::<4>(first, pivots, 0),
-        }
-        match V {
-            6 => self.apply_to_vectors::<2>(first, pivots, 4),
-            7 => self.apply_to_vectors::<3>(first, pivots, 4),
-            8 => self.apply_to_vectors::<4>(first, pivots, 4),
-            _ => {}
-        }
+        for_few_vectors!(L, V, |R, FIRST| self.apply_to_vectors::<R>(first, pivots, FIRST));
     }
 
     /// The same in `R` vectors from vector `i` on; with the first of them, the panel's rows of `U` are found.
@@ -191,9 +171,7 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
     /// Puts the rows of the first columns of `L` where they belong, below `U`. Whether all is finite.
     #[inline(always)]
     fn rearrange(&mut self, columns: usize) -> bool {
-        let zero = L::Vector::splat(num_traits::zero());
-        // Zero, as long as all is finite.
-        let mut traces = [[zero; 2]; V];
+        let mut traces = Traces::<L, V>::default();
         for (j, (from, to)) in self.w.iter().zip(self.a.iter_mut()).enumerate() {
             let to = &mut to[A - V..];
             if j < columns {
@@ -211,15 +189,9 @@ impl<'a, L: Lanes, const V: usize, const A: usize, const W: usize> Matrix<'a, L,
                     }
                 }
             }
-            for v in 0..V {
-                for part in 0..L::PARTS {
-                    traces[v][part] = L::as_vectors(&to[v..=v])[part].mul_add(zero, traces[v][part]);
-                }
-            }
+            traces.add(to);
         }
-        let mut sums = Sums::<L>::default();
-        sums.add(traces.as_flattened());
-        sums.spoiled() == 0
+        traces.are_finite()
     }
 }
 
@@ -242,7 +214,11 @@ impl<'a, L: Lanes, const V: usize, const W: usize> Paired<'a, L> for Matrix<'a, 
     }
 
     #[inline(always)]
-    fn factor((one, exchanges): (&mut Self, &mut [u32]), (other, other_exchanges): (&mut Self, &mut [u32])) -> bool {
+    fn factor(
+        (one, exchanges): (&mut Self, &mut [u32]),
+        (other, other_exchanges): (&mut Self, &mut [u32]),
+        _invert: bool,
+    ) -> bool {
         let done = (V - W) * L::COUNT;
         let (exchanges, later) = exchanges.split_at_mut(done);
         let (other_exchanges, other_later) = other_exchanges.split_at_mut(done);
@@ -271,6 +247,22 @@ impl<'a, L: Lanes, const V: usize, const W: usize> Paired<'a, L> for Matrix<'a, 
         for (from, to) in self.a.iter().zip(to.chunks_exact_mut(self.a.len() * L::PARTS)) {
             unpack_column(from, to);
         }
+    }
+
+    /// What was left of the matrix is no longer wanted: the inverse takes its place.
+    #[inline(always)]
+    fn invert(&mut self) -> bool {
+        invert(self.a, self.w)
+    }
+
+    #[inline(always)]
+    fn diagonal(&self, k: usize) -> L::Number {
+        number(&self.a[k], k)
+    }
+
+    #[inline(always)]
+    fn unpack_inverse(&self, to: &mut [<L::Vector as Vector>::Real]) {
+        unpack_inverse(self.w, &self.rows, self.a.len(), to);
     }
 }
 

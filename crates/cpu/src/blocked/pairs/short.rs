@@ -1,15 +1,17 @@
 //! Short columns: two at a time are eliminated from each on their right, in the rows that are left, so that a row of `U` stays where it was.
 
+use super::inverse::{invert, unpack_inverse};
 use super::rows::Rows;
-use super::{Paired, pack_column, table, unpack_column};
-use crate::blocked::tile::spread;
-use crate::routines::Sums;
+use super::{Paired, Traces, pack_column, table, unpack_column};
+use crate::blocked::tile::{number, spread};
 use crate::simd::{Lanes, Vector};
 
 /// A matrix whose columns have `V` vectors: what is left of it and, in rows and columns that are not, the factors.
 pub(super) struct Matrix<'a, L: Lanes, const V: usize> {
     columns: &'a mut [[L; V]],
     rows: Rows,
+    /// Room for the inverse.
+    x: &'a mut [[L; V]],
 }
 
 /// A column of the factors.
@@ -90,7 +92,8 @@ impl<'a, L: Lanes, const V: usize> Paired<'a, L> for Matrix<'a, L, V> {
     #[inline(always)]
     fn new(order: usize, memory: &'a mut [L]) -> Self {
         let (columns, _) = memory.as_chunks_mut();
-        Self { columns: &mut columns[..order], rows: Rows::new(order) }
+        let (columns, x) = columns.split_at_mut(order);
+        Self { columns, rows: Rows::new(order), x }
     }
 
     #[inline(always)]
@@ -106,7 +109,11 @@ impl<'a, L: Lanes, const V: usize> Paired<'a, L> for Matrix<'a, L, V> {
     }
 
     #[inline(always)]
-    fn factor((one, exchanges): (&mut Self, &mut [u32]), (other, other_exchanges): (&mut Self, &mut [u32])) -> bool {
+    fn factor(
+        (one, exchanges): (&mut Self, &mut [u32]),
+        (other, other_exchanges): (&mut Self, &mut [u32]),
+        invert: bool,
+    ) -> bool {
         let n = exchanges.len();
         let (mut x, mut other_x) = (one.columns[0], other.columns[0]);
         let mut k = 0;
@@ -131,34 +138,53 @@ impl<'a, L: Lanes, const V: usize> Paired<'a, L> for Matrix<'a, L, V> {
                 return false;
             }
         }
-        // Zero, as long as all is finite.
-        let zero = L::Vector::splat(num_traits::zero());
-        let mut traces = [[zero; 2]; V];
-        for column in one.columns.iter().chain(other.columns.iter()) {
-            for v in 0..V {
-                for part in 0..L::PARTS {
-                    traces[v][part] = L::as_vectors(&column[v..=v])[part].mul_add(zero, traces[v][part]);
-                }
-            }
+        if invert {
+            return true;
         }
-        let mut sums = Sums::<L>::default();
-        sums.add(traces.as_flattened());
-        sums.spoiled() == 0
+        let mut traces = Traces::<L, V>::default();
+        for column in one.columns.iter().chain(other.columns.iter()) {
+            traces.add(column);
+        }
+        traces.are_finite()
     }
 
     /// Rows come to their places on the way.
     #[inline(always)]
     fn unpack(&self, to: &mut [<L::Vector as Vector>::Real]) {
         for (from, to) in self.columns.iter().zip(to.chunks_exact_mut(self.columns.len() * L::PARTS)) {
-            let mut column = *from;
-            for part in 0..L::PARTS {
-                let table = table(from, part);
-                for v in 0..V {
-                    let places = &self.rows.at[v * L::COUNT..];
-                    L::as_vectors_mut(&mut column[v..=v])[part] = L::Vector::look_up(&table, V, places);
-                }
-            }
-            unpack_column(&column, to);
+            unpack_column(&in_place(from, &self.rows), to);
         }
     }
+
+    #[inline(always)]
+    fn invert(&mut self) -> bool {
+        for column in self.columns.iter_mut() {
+            *column = in_place(column, &self.rows);
+        }
+        invert(self.columns, self.x)
+    }
+
+    #[inline(always)]
+    fn diagonal(&self, k: usize) -> L::Number {
+        number(&self.columns[k], k)
+    }
+
+    #[inline(always)]
+    fn unpack_inverse(&self, to: &mut [<L::Vector as Vector>::Real]) {
+        unpack_inverse(self.x, &self.rows, self.columns.len(), to);
+    }
+}
+
+/// A column whose rows are where exchanges would have put them.
+#[inline(always)]
+fn in_place<L: Lanes, const V: usize>(from: &[L; V], rows: &Rows) -> [L; V] {
+    let mut column = *from;
+    for part in 0..L::PARTS {
+        let table = table(from, part);
+        for v in 0..V {
+            L::as_vectors_mut(std::slice::from_mut(&mut column[v]))[part] =
+                L::Vector::look_up(&table, V, &rows.at[v * L::COUNT..]);
+        }
+    }
+    column
 }
