@@ -110,7 +110,7 @@ pub(crate) const PANEL: usize = 3 * LANES;
 pub(crate) const INTERLEAVED_RECEIPT: Receipt = Receipt::new(
     "AMD EPYC with AVX-512 and 1 MiB of L2, one and two threads; narrower vectors and factors on an Intel Xeon, one thread",
     "2026-11-25",
-    "each plan forced at orders 4 to 144; no record was kept",
+    "each plan forced at orders 4 to 144, LU of c64 again on 2026-11-28; no record was kept",
 );
 
 pub(crate) const BLOCKED_RECEIPT: Receipt = Receipt::new(
@@ -134,7 +134,7 @@ pub(crate) const PAIRS_RECEIPT: Receipt = Receipt::new(
 );
 
 /// Whether matrices in plain memory are so fastest two at a time, factored or, if no condition is wanted, inverted. Columns of complex numbers should fill their last
-/// vector, or enough of it.
+/// vector, or enough of it, and so should longer ones of f32 that are inverted.
 pub(crate) fn are_fastest_in_pairs(set: InstructionSet, problem: &Problem) -> bool {
     use ScalarKind::{C32, C64, F32, F64};
     let (scalar, order) = (problem.scalar(), problem.order());
@@ -144,7 +144,7 @@ pub(crate) fn are_fastest_in_pairs(set: InstructionSet, problem: &Problem) -> bo
         (Operation::Factorize, F32 | F64) => order >= 13,
         (Operation::Factorize, C32) => order >= 15 && empty < lanes / 2,
         (Operation::Factorize, C64) => order >= 15 && empty <= 1,
-        (Operation::Invert, F32) => order >= 22,
+        (Operation::Invert, F32) => order >= 22 && (order <= 32 || empty < lanes / 2),
         (Operation::Invert, F64) => order >= 11,
         (Operation::Invert, C32) => order >= 31 && empty <= 1 || order >= 60,
         (Operation::Invert, C64) => order >= 12 && (empty <= 1 || empty == 4) || order >= 28 && empty <= 4,
@@ -169,7 +169,7 @@ pub(crate) fn interleaved_up_to(set: InstructionSet, problem: &Problem) -> usize
         (Operation::Invert, ScalarKind::C32, false) => 30,
         (_, ScalarKind::F64, true) => 80,
         (_, ScalarKind::F32, true) => 128,
-        (_, ScalarKind::C64, true) => 56,
+        (_, ScalarKind::C64, true) => 70,
         (_, ScalarKind::C32, true) => 76,
         (_, ScalarKind::F64, false) => 60,
         (_, ScalarKind::F32, false) => 80,
