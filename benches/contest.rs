@@ -81,6 +81,8 @@ pub(crate) struct Threads {
     pool: ThreadPool,
     /// Of ours.
     options: Options,
+    /// Whether results go apart from the input.
+    apart: bool,
 }
 
 impl Threads {
@@ -91,13 +93,20 @@ impl Threads {
             None => Cpu::new(),
         };
         let pool = ThreadPoolBuilder::new().num_threads(cpu.threads()).build()?;
-        Ok(Self { cpu, pool, options: Options::default() })
+        Ok(Self { cpu, pool, options: Options::default(), apart: false })
     }
 
     /// Has ours follow the plan of a name, not the planner's choice. (Not every benchmark asks for one.)
     #[allow(dead_code)]
     pub(crate) fn with_plan(mut self, plan: Option<String>) -> Self {
         self.options.plan = plan;
+        self
+    }
+
+    /// Has ours and the plain loop put results apart from the input, not in its place. (Nor is this one.)
+    #[allow(dead_code)]
+    pub(crate) fn with_results_apart(mut self, apart: bool) -> Self {
+        self.apart = apart;
         self
     }
 
@@ -162,9 +171,10 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
 
     fn of(threads: &'a Threads, task: Task, order: usize, batch: usize) -> Result<Self, batchla::Error> {
         let layout = BatchLayout::column_major(batch, order, order)?;
+        let source = if threads.apart { SourceKind::Matrix } else { SourceKind::InPlace };
         let problem = match task {
-            Task::Lu | Task::Singular => Problem::factorize::<T>(SourceKind::InPlace, layout, layout)?,
-            Task::Inverse => Problem::invert::<T>(SourceKind::InPlace, layout, layout)?,
+            Task::Lu | Task::Singular => Problem::factorize::<T>(source, layout, layout)?,
+            Task::Inverse => Problem::invert::<T>(source, layout, layout)?,
         };
         let prepared = threads.cpu.prepare(&problem, &threads.options)?;
         let workspace = threads.cpu.workspace(&prepared)?;
@@ -183,9 +193,11 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
         self.input.batch()
     }
 
-    /// How long one run takes. It starts from a fresh copy of the input, made before the clock starts.
+    /// How long one run takes. In place it starts from a fresh copy of the input, made before the clock starts.
     pub(crate) fn time(&mut self, side: Side<'_, T>) -> Result<Duration, batchla::Error> {
-        self.data.as_mut_slice().copy_from_slice(self.input.as_slice());
+        if !self.threads.apart {
+            self.data.as_mut_slice().copy_from_slice(self.input.as_slice());
+        }
         let start = Instant::now();
         match side {
             Side::Ours => self.run_ours()?,
@@ -197,8 +209,8 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
 
     fn run_ours(&mut self) -> Result<(), batchla::Error> {
         let Self { prepared, workspace, .. } = self;
-        let (source, mut data, report) =
-            (Source::InPlace, self.data.view_mut(), ReportMut::new(&mut self.outcomes[..]));
+        let source = if self.threads.apart { Source::Matrix(self.input.view()) } else { Source::InPlace };
+        let (mut data, report) = (self.data.view_mut(), ReportMut::new(&mut self.outcomes[..]));
         match self.task {
             Task::Lu | Task::Singular => {
                 let args = FactorizeArgs::new(&source, &mut data, &mut self.pivots, report);
@@ -212,11 +224,12 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
 
     fn run_plain(&mut self) {
         let (order, matrices) = (self.input.layout().rows(), self.data.as_mut_slice());
+        let from = self.threads.apart.then(|| self.input.as_slice());
         match self.task {
             Task::Lu | Task::Singular => {
-                self.threads.pool.install(|| plain::factorize(matrices, &mut self.pivots, order))
+                self.threads.pool.install(|| plain::factorize(from, matrices, &mut self.pivots, order))
             }
-            Task::Inverse => self.threads.pool.install(|| plain::invert(matrices, order)),
+            Task::Inverse => self.threads.pool.install(|| plain::invert(from, matrices, order)),
         }
     }
 
@@ -233,6 +246,7 @@ impl<'a, T: CpuScalar> Contest<'a, T> {
     /// Runs a side and looks at the first and the last of its results.
     pub(crate) fn check(&mut self, side: Side<'_, T>) -> Result<(), Box<dyn Error>> {
         // What one side leaves must not pass for the other's.
+        self.data.as_mut_slice().fill(num_traits::zero());
         self.pivots.fill(u32::MAX);
         self.outcomes.fill(Outcome::Regular.to_word());
         self.time(side)?;

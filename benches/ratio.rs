@@ -67,6 +67,9 @@ struct Args {
     /// The plan that ours follows: interleaved, blocked or faer [default: the planner's choice]
     #[arg(long)]
     plan: Option<String>,
+    /// Both sides put results apart from the input, not in its place
+    #[arg(long)]
+    apart: bool,
     /// The file to write [default: benches/record/<cpu>/<date>-cpu-ratio.csv where all rows are measured, else none]
     #[arg(long)]
     out: Option<PathBuf>,
@@ -87,7 +90,7 @@ impl Args {
     /// Where the record goes, if there is to be one: a part must not take the place of the whole.
     fn record(&self) -> Option<PathBuf> {
         let all = self.scalars == ScalarKind::ALL && self.tasks == Task::ALL && self.orders == ORDERS;
-        let usual = all && self.threads.is_none() && self.batch.is_none() && self.plan.is_none();
+        let usual = all && self.threads.is_none() && self.batch.is_none() && self.plan.is_none() && !self.apart;
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         self.out.clone().or_else(|| usual.then(|| receipt::path(root, "cpu-ratio")))
     }
@@ -105,7 +108,7 @@ struct Row {
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let args = Args::parse();
-    let threads = Threads::new(args.threads)?.with_plan(args.plan.clone());
+    let threads = Threads::new(args.threads)?.with_plan(args.plan.clone()).with_results_apart(args.apart);
     let mut record = match args.record() {
         // Under another name until it is whole: half a record must not pass for one.
         Some(path) => Some((receipt::create(&path.with_extension("tmp"), &notes(&threads))?, path)),

@@ -216,6 +216,14 @@ impl<T: Scalar> MatrixMut<'_, T> {
         })
     }
 
+    /// All elements, column after column, if that is how they lie in memory, without gaps.
+    pub fn dense_columns_mut(&mut self) -> Option<&mut [T]> {
+        let Shape { rows, cols, row_stride, col_stride } = self.shape;
+        let dense = (row_stride == 1 || rows < 2) && (col_stride == rows || cols < 2);
+        // SAFETY: all elements, named by the layout, ours alone while `self` is borrowed; the last of a column is followed by the first of the next.
+        dense.then(|| unsafe { std::slice::from_raw_parts_mut(self.start, rows * cols) })
+    }
+
     /// Sets every element to `element(i, j)`, column by column.
     pub fn fill_with(&mut self, mut element: impl FnMut(usize, usize) -> T) {
         for j in 0..self.cols() {
@@ -312,6 +320,19 @@ mod tests {
         assert_eq!(flat.view_mut().into_matrices().next().unwrap().column_mut(1), Some(&mut [1.0][..]));
         let wide = flat.to_layout(BatchLayout::interleaved(1, 1, 2, 2).unwrap()).unwrap();
         assert_eq!(wide.view().matrix(0).unwrap().column(1), Some(&[1.0][..]));
+    }
+
+    #[test]
+    fn all_columns_are_one_slice_only_where_there_are_no_gaps() {
+        for (layout, dense) in layouts().into_iter().zip([true, false, false]) {
+            let mut a = numbered(layout);
+            let mut matrix = a.view_mut().into_matrices().nth(1).unwrap();
+            let columns = matrix.dense_columns_mut().map(|all| all.to_vec());
+            assert_eq!(columns, dense.then(|| vec![100.0, 110.0, 120.0, 101.0, 111.0, 121.0]));
+        }
+        let padded = BatchLayout::column_major(2, 3, 2).and_then(|layout| layout.with_leading_dimension(4)).unwrap();
+        let mut a = Batch::<f64>::zeros(padded).unwrap();
+        assert!(a.view_mut().into_matrices().all(|mut matrix| matrix.dense_columns_mut().is_none()));
     }
 
     #[test]

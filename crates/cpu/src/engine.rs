@@ -1,6 +1,6 @@
 //! How the plans of our own compute a group of matrices: which routines, on which vectors, in how much memory.
 
-use batchla_core::{MatrixMut, MatrixRef, Scalar, ScalarKind, Transpose};
+use batchla_core::{MatrixMut, MatrixRef, Operation, Problem, Scalar, ScalarKind, SourceKind, Transpose};
 
 use crate::backend::CpuScalar;
 use crate::blocked::{self, BlockedGetrs, PackColumns, Pairs, Transposed, UnpackColumns, pairs};
@@ -30,7 +30,13 @@ pub(crate) struct Engine {
     ld: usize,
     /// Whether plain matrices are factored and inverted two at a time.
     pairs: bool,
+    /// Whether results go past the caches.
+    streams: bool,
 }
+
+/// Results of more bytes go past the caches: before they are read, most are out of them anyhow. On an EPYC with 32 MiB of third-level cache reading them
+/// afterwards costs what is won here at about so many.
+const LARGE: usize = 8 << 20;
 
 /// Elements of a group's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,13 +66,20 @@ impl Engine {
             Kind::Blocked => blocked::leading_dimension(order, width, scalar),
         };
         let pairs = kind == Kind::Blocked && pairs::serves(set, scalar, order);
-        Self { kind, set, width, order, ld, pairs }
+        Self { kind, set, width, order, ld, pairs, streams: false }
     }
 
     /// The same by lanes, with the same bits.
     pub(crate) fn by_lanes(self) -> Self {
         let ld = interleaved::leading_dimension(self.order).saturating_mul(self.width);
         Self { kind: Kind::Interleaved, ld, pairs: false, ..self }
+    }
+
+    /// The same for a problem, whose results may be large.
+    pub(crate) fn for_results_of(self, problem: &Problem) -> Self {
+        let large = problem.out().elements().saturating_mul(problem.scalar().bytes()) > LARGE;
+        let apart = problem.operation() != Operation::Solve && problem.source() != SourceKind::InPlace;
+        Self { streams: large && apart, ..self }
     }
 
     pub(crate) fn instruction_set(&self) -> InstructionSet {
@@ -159,7 +172,9 @@ impl Engine {
         exchanges: Option<&[u32]>,
     ) -> u32 {
         let [Some(to), ..] = to else { return 0 };
-        u32::from(T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to, exchanges }) != 0)
+        u32::from(
+            T::unpack_columns(self.set, UnpackColumns { from, ld: self.ld, to, exchanges, streams: self.streams }) != 0,
+        )
     }
 
     /// Takes matrices over, as [`pack`](Self::pack) does, and factors them; gives the column of the first zero pivot of each.

@@ -49,6 +49,7 @@ impl Cpu {
         finish: impl Fn(FactoredGroup<'_, T>, Aside<'_, T>, Together<'_, T>) + Sync,
     ) {
         let (operation, transpose) = (prepared.problem().operation(), prepared.transpose());
+        let engine = engine.for_results_of(prepared.problem());
         self.for_each(prepared, threads, results, |scratch, mut results, team| {
             let (mut engine, mut given_up) = (engine, 0);
             loop {

@@ -2,9 +2,8 @@
 
 use batchla_core::{MatrixMut, MatrixRef, Scalar};
 
-use crate::interleaved::exchange;
 use crate::routines::Sums;
-use crate::simd::{Lanes, Work};
+use crate::simd::{Lanes, Streams, Vector, Work};
 
 /// Takes a matrix over.
 pub struct PackColumns<'a, 'b, T: Scalar> {
@@ -52,6 +51,8 @@ pub struct UnpackColumns<'a, 'b, T: Scalar> {
     pub(crate) to: &'b mut MatrixMut<'a, T>,
     /// Exchanges of rows: columns of an inverse go where these want them. Where they [can](columns_move).
     pub(crate) exchanges: Option<&'b [u32]>,
+    /// Whether it goes past the caches, where it lies there without gaps.
+    pub(crate) streams: bool,
 }
 
 /// The most columns that come to their places as they are handed over.
@@ -66,22 +67,39 @@ impl<T: Scalar> Work<T> for UnpackColumns<'_, '_, T> {
     /// Not zero where something is not finite.
     type Output = u32;
 
+    /// In the order of memory, which the processor expects.
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> u32 {
         let mut sums = Sums::<L>::default();
-        let Self { from, ld, to, exchanges } = self;
+        let Self { from, ld, to, exchanges, streams } = self;
         let (from, ld, rows) = (L::from_numbers(from), ld / L::COUNT, to.rows());
-        let mut places = [0; MOST_PLACES];
+        let mut sources = [0; MOST_PLACES];
         if let Some(exchanges) = exchanges {
             for k in 0..exchanges.len() {
-                places[k] = k as u32;
+                sources[k] = k as u32;
             }
-            exchange(&mut places, exchanges, 0..exchanges.len(), 1);
+            for (k, &p) in exchanges.iter().enumerate().rev() {
+                sources.swap(k, p as usize);
+            }
         }
-        for k in 0..to.cols() {
-            let from = &from[k * ld..(k + 1) * ld];
-            let j = if exchanges.is_some() { places[k] as usize } else { k };
-            sums.add(L::as_vectors(&from[..rows.div_ceil(L::COUNT)]));
+        let columns = (0..to.cols()).map(|j| {
+            let k = if exchanges.is_some() { sources[j] as usize } else { j };
+            &from[k * ld..(k + 1) * ld][..rows.div_ceil(L::COUNT)]
+        });
+        // Complex numbers would have to be put together first, which takes as long as is won.
+        let dense = if streams && L::PARTS == 1 { to.dense_columns_mut() } else { None };
+        if let Some(dense) = dense {
+            let streams = Streams::<L::Vector>::begin();
+            let mut stream = streams.to(L::reals_mut(dense));
+            for column in columns {
+                let vectors = L::as_vectors(column);
+                sums.add(vectors);
+                stream.push(&L::Vector::as_reals(vectors)[..rows]);
+            }
+            return sums.spoiled();
+        }
+        for (j, from) in columns.enumerate() {
+            sums.add(L::as_vectors(from));
             if let Some(column) = to.column_mut(j) {
                 let (parts, rest) = L::reals_mut(column).split_at_mut(rows / L::COUNT * (L::PARTS * L::COUNT));
                 for (x, part) in from.iter().zip(parts.chunks_exact_mut(L::PARTS * L::COUNT)) {

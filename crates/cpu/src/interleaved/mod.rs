@@ -22,7 +22,7 @@ mod tiny;
 pub(crate) use self::getri::Getri;
 pub(crate) use self::getrs::Getrs;
 pub(crate) use self::pack::{Pack, Unpack, columns_move};
-pub(crate) use self::rearranged::{PackGetrf, exchange};
+pub(crate) use self::rearranged::PackGetrf;
 pub(crate) use self::stretch::Stretch;
 
 /// Columns to set aside for an inversion.

@@ -83,7 +83,7 @@ pub(super) fn in_place(places: &mut Places, count: usize) {
 
 /// Makes some exchanges.
 #[inline(always)]
-pub(crate) fn exchange<P>(places: &mut [P], exchanges: &[u32], steps: Range<usize>, parts: usize) {
+pub(super) fn exchange<P>(places: &mut [P], exchanges: &[u32], steps: Range<usize>, parts: usize) {
     for (k, &p) in steps.clone().zip(&exchanges[steps]) {
         for part in 0..parts {
             places.swap(k * parts + part, p as usize * parts + part);

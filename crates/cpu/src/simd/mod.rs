@@ -5,6 +5,7 @@
 
 mod lanes;
 mod portable;
+mod stream;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -13,6 +14,7 @@ use std::fmt;
 use batchla_core::{Real, Scalar};
 
 pub(crate) use lanes::{Lanes, Simd};
+pub(crate) use stream::Streams;
 
 /// The most lanes that any vector has.
 pub(crate) const MOST_LANES: usize = 16;
@@ -50,6 +52,14 @@ pub trait Vector: Copy + Send + Sync + 'static {
     /// Asks for what lies at an address, whatever it is, to be brought near.
     #[inline(always)]
     fn prefetch(_place: *const Self::Real) {}
+    /// Writes past the caches, where the processor can: other threads may not see it before a [`fence`](Self::fence).
+    #[inline(always)]
+    fn stream(self, to: &mut Self) {
+        *to = self;
+    }
+    /// Ends writing past the caches.
+    #[inline(always)]
+    fn fence() {}
     /// Sum.
     fn add(self, other: Self) -> Self;
     /// Difference.

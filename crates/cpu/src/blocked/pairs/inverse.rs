@@ -27,7 +27,7 @@ pub(super) fn invert<L: Lanes, const V: usize>(lu: &[[L; V]], x: &mut [[L; V]]) 
     traces.are_finite()
 }
 
-/// Hands it over, its columns where exchanges have brought `rows`.
+/// Hands it over, its columns where exchanges have brought `rows`: in the order of memory, which the processor expects.
 #[inline(always)]
 pub(super) fn unpack_inverse<L: Lanes, const V: usize>(
     x: &[[L; V]],
@@ -35,9 +35,8 @@ pub(super) fn unpack_inverse<L: Lanes, const V: usize>(
     n: usize,
     to: &mut [<L::Vector as Vector>::Real],
 ) {
-    let len = n * L::PARTS;
-    for (x, &place) in x.iter().zip(&rows.at[..n]) {
-        unpack_column(x, &mut to[usize::from(place) * len..][..len]);
+    for (to, &k) in to.chunks_exact_mut(n * L::PARTS).zip(&rows.place) {
+        unpack_column(&x[usize::from(k)], to);
     }
 }
 

@@ -10,7 +10,7 @@ pub(super) struct Rows {
     /// The row at each place.
     pub(super) at: [u8; MOST_ROWS],
     /// The place of each row.
-    place: [u8; MOST_ROWS],
+    pub(super) place: [u8; MOST_ROWS],
     /// The rows that are left, bit by bit.
     left: u64,
 }
@@ -56,6 +56,7 @@ impl Rows {
         let was = self.at;
         for (i, at) in self.at[first..].iter_mut().enumerate() {
             *at = was[(first + usize::from(later.at[i])) % MOST_ROWS];
+            self.place[usize::from(*at) % MOST_ROWS] = (first + i) as u8;
         }
     }
 
