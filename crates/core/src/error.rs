@@ -45,10 +45,22 @@ impl fmt::Display for ErrorKind {
 
 /// A call that failed as a whole. A matrix that fails is not an error but an [`Outcome`](crate::Outcome).
 ///
-/// Prints as `operation: what was wrong (with shapes); what to do`.
-#[derive(Debug, thiserror::Error)]
+/// Prints as `operation: what was wrong (with shapes); what to do`; for debugging, where `main` returns it and `unwrap` panics, with what caused it below.
+#[derive(thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Detail>);
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut cause = self.source();
+        while let Some(next) = cause {
+            write!(f, "\n  caused by: {next}")?;
+            cause = next.source();
+        }
+        Ok(())
+    }
+}
 
 // Boxed, so that `Result<(), Error>` is one word wide.
 #[derive(Debug, thiserror::Error)]
@@ -100,5 +112,20 @@ impl Error {
     /// What the caller can do about it; empty where nothing helps.
     pub fn advice(&self) -> &str {
         &self.0.advice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_main_and_unwrap_show_is_the_message_with_its_causes() {
+        let inner = Error::new(ErrorKind::Io, "read", "3 bytes are missing");
+        let error =
+            Error::new(ErrorKind::Shape, "invert", "5 x 3 is not square").advise("pass square ones").caused_by(inner);
+        assert_eq!(error.to_string(), "invert: 5 x 3 is not square; pass square ones");
+        let shown = format!("{:?}", Box::<dyn StdError>::from(error));
+        assert_eq!(shown, "invert: 5 x 3 is not square; pass square ones\n  caused by: read: 3 bytes are missing");
     }
 }
