@@ -78,10 +78,10 @@ macro_rules! resident {
 
 /// `A = P L U`, each matrix on chip, or a window of its columns.
 pub(crate) const GETRF_RESIDENT: KernelSource =
-    resident!("getrf_resident.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "window.cuh");
+    resident!("getrf_resident.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "held.cuh", "window.cuh");
 /// The end of an `A = P L U` by strips: `getrf_finish`.
 pub(crate) const GETRF_FINISH: KernelSource =
-    resident!("getrf_finish.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "window.cuh");
+    resident!("getrf_finish.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "held.cuh", "window.cuh");
 /// `A⁻¹` from `A`, each matrix on chip.
 pub(crate) const GETRF_GETRI: KernelSource =
     resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");

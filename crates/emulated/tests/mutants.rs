@@ -59,6 +59,8 @@ const F64: Mutant = Mutant {
 const BY_INSTRUCTIONS: &str = "left-looking:tensor=1,panel=8,rows=2,stages=2";
 /// The first and the last solved columns on chip, too.
 const BY_COPIES: &str = "resident:inverse-window=8,inverse-copies=2";
+/// Windows of which each warp has some columns in registers.
+const HELD: &str = "resident:panel=8,window=16,helpers=1";
 /// Three strips.
 const STRIPS: &str = "blocked:width=16,panel=8,together=1,finish=0";
 /// Two of which go together.
@@ -473,7 +475,47 @@ mutants! {
         file: "window.cuh", from: "SLOTS < 5 ? SLOTS - 2 : 3", to: "SLOTS - 1", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
     }
     a_panel_comes_to_where_the_last_window_is_still_read {
-        file: "window.cuh", from: "    crew_sync();\n    settle_windows", to: "    settle_windows", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+        file: "window.cuh", from: "    crew_sync();\n    if constexpr (HOLDS) {\n        settle", to: "    if constexpr (HOLDS) {\n        settle", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+    }
+    a_window_is_taken_into_registers_before_it_has_come {
+        file: "held.cuh", from: "wait_copies<0>();\n    crew_sync();\n    Held", to: "crew_sync();\n    Held", order: 61, plan: HELD, shown: Check("copy under way"),
+    }
+    panels_come_to_the_place_of_a_window_that_others_still_read {
+        file: "held.cuh", from: "own.load();\n    crew_sync();", to: "own.load();", order: 61, plan: HELD, shown: Check("race"),
+    }
+    a_panel_is_used_before_it_has_come {
+        file: "held.cuh", from: "wait_copies<FLYING - 1>();", to: "wait_copies<FLYING>();", order: 61, plan: HELD, shown: Check("copy under way"),
+    }
+    a_panel_comes_to_where_the_one_before_is_still_used {
+        file: "held.cuh", from: "TURNS > 2 ? 2 : 1", to: "TURNS", order: 61, plan: HELD, shown: Check("copy under way"),
+    }
+    rows_of_u_come_to_the_front_while_those_before_are_written {
+        file: "held.cuh", from: "        Lanes::sync();\n    }\n    crew_sync();", to: "    }\n    crew_sync();", order: 61, plan: HELD, shown: Check("race"),
+    }
+    rows_of_u_are_used_before_they_are_solved_for {
+        file: "held.cuh", from: "        Lanes::sync();\n        own.subtract", to: "        own.subtract", order: 61, plan: HELD, shown: Check("race"),
+    }
+    a_warp_without_columns_reads_those_of_another {
+        file: "held.cuh", from: "if (j >= end) return;", to: "", order: 77, plan: "resident:panel=8,window=16,helpers=3", shown: Check("race"),
+    }
+    columns_of_the_next_warp_are_written_too {
+        file: "held.cuh", from: "if (c >= min(last, n)) continue;", to: "if (c >= min(end, n)) continue;", scalar: ScalarKind::C64, order: 33,
+        plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+    }
+    a_window_comes_back_to_the_chip_while_others_still_use_a_panel {
+        file: "held.cuh", from: "    crew_sync();\n    own.store(window);", to: "    own.store(window);", order: 61, plan: HELD, shown: Check("race"),
+    }
+    what_is_beyond_the_matrix_in_panels_is_not_zero {
+        file: "held.cuh", from: "*chip.matrix.at(i, c) = zero<Scalar>();", to: ";", order: 61, plan: HELD, shown: Results,
+    }
+    rows_on_the_left_of_the_last_window_are_not_written {
+        file: "held.cuh", from: "if (end < order || i <", to: "if (end <= order || i <", order: 61, plan: HELD, shown: Results,
+    }
+    the_last_rows_on_the_left_stay_where_they_were {
+        file: "held.cuh", from: "store_once(out.at(to[r], k + c)", to: "store_once(out.at(first + r * LANES, k + c)", order: 61, plan: HELD, shown: Results,
+    }
+    rows_on_the_left_are_read_while_they_are_moved {
+        file: "held.cuh", from: "        Lanes::sync();\n        UNROLL for (int r = 0; r < DEEP; ++r)", to: "        UNROLL for (int r = 0; r < DEEP; ++r)", order: 61, plan: HELD, shown: Check("race"),
     }
     what_is_beyond_the_matrix_is_zero {
         file: "resident.cuh", from: "*a.at(k, j) = j == k ? one<Scalar>() : zero<Scalar>();", to: "*a.at(k, j) = zero<Scalar>();", order: 13,

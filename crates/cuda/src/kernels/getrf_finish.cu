@@ -1,5 +1,4 @@
 // The end of an A = P L U by strips: once the trailing matrix is small, all of it on chip, by windows.
-#include "lookahead.cuh"
 #include "window.cuh"
 
 static_assert(TEAMS == 1 && !INVERTS && BATCHLA_UNIT_ROWS_IN == BATCHLA_UNIT_ROWS_OUT, "a matrix a block, in place");
@@ -13,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     if (HELPERS > 0) begin_meetings(&shared.meeting, CREW);
     for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
         const Input in(lu, b);
-        const Chip chip(memory, order, 0);
+        Chip chip(memory, order, 0);
+        if (HOLDS) keep_fronts(chip);
         const Output out(lu, b);
         u32* const exchanges = pivots + b * whole + base;
         bool bad = getrf_by_windows(in, out, chip, shared, n, order, tid);

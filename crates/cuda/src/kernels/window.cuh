@@ -1,8 +1,8 @@
 // LU by windows: of a matrix that the chip has no room for, some columns at a time, from the left to the right. Those of a window are read, take
 // what all on their left has for them, panel by panel, are factored on chip, and written. Rows of L on the left stay until the end where they stood when their
-// window was done.
+// window was done, or until the last window has had its part of them.
 #pragma once
-#include "lookahead.cuh"
+#include "held.cuh"
 
 constexpr int CREW_WARPS = CREW / LANES;
 // Columns that a warp brings up to date at a time: a power of two.
@@ -99,7 +99,7 @@ __device__ inline void settle_windows(const Chip& chip, Output out, int window, 
 
 // All of LU. Returns whether an element is not finite.
 __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, Shared& shared, int n, int order, int tid) {
-    for (int e = tid; e < 2 * NB; e += CREW)
+    for (int e = tid; !HOLDS && e < 2 * NB; e += CREW)
         for (int i = n; i < order; ++i) *chip.panels.at(i, e) = zero<Scalar>();
     const int kept = PADDED ? order : n;  // of the factors, that is written
     bool bad = false;
@@ -113,15 +113,27 @@ __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, 
             for (int i = tid; i < order; i += CREW) chip.past_origin(i, window / WINDOW - 1) = chip.origin[i];
             crew_sync();
             fetch_window(chip, in, window, end, n, order, tid);
-            catch_up(chip, out, window, end, kept, order, tid);
+            if constexpr (HOLDS) {
+                bad |= catch_up_held(chip, out, window, end, kept, order, tid);
+            } else {
+                catch_up(chip, out, window, end, kept, order, tid);
+            }
         }
         factor_columns(chip, shared, window, end, n, order, tid);
         // What comes from the left asks in the last block column where rows stand: rows of U, too.
         for (int i = tid; i < end - NB; i += CREW) chip.place_of(chip.origin[i], last_block(window, end)) = i;
         crew_sync();
-        bad |= store(chip, out, window, min(end, kept), kept, tid);
+        if constexpr (HOLDS) {
+            bad |= store_held(chip, out, window, min(end, kept), kept, tid);
+        } else {
+            bad |= store(chip, out, window, min(end, kept), kept, tid);
+        }
     }
     crew_sync();
-    settle_windows(chip, out, window - WINDOW, kept, order, tid);
+    if constexpr (HOLDS) {
+        settle_held(chip, out, window - WINDOW, last_block(window - WINDOW, order), kept, tid);
+    } else {
+        settle_windows(chip, out, window - WINDOW, kept, order, tid);
+    }
     return bad;
 }

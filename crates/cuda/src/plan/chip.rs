@@ -18,16 +18,33 @@ impl ResidentPlan {
         }
         let order = order_on_chip(order, self.panel);
         let bytes = scalar_bytes(scalar);
+        let stride = column_stride(scalar, order, self.window > 0);
         let (columns, done, beside) = match self.window {
             0 => (order, 0, 0),
-            window => (window, ((order - 1) / window).next_multiple_of(4), 2 * self.panel),
+            window => {
+                let beside = self.front(scalar, order).unwrap_or(2 * self.panel * stride);
+                (window, ((order - 1) / window).next_multiple_of(4), beside)
+            }
         };
-        let stride = column_stride(scalar, order, self.window > 0);
         let inverts = usize::from(self.inverts);
-        let one = stride * (columns + beside) * bytes
+        let one = (stride * columns + beside) * bytes
             + order.next_multiple_of(16)
                 * (8 + inverts * bytes + columns.div_ceil(self.panel).next_multiple_of(4) + done);
         self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
+    }
+
+    /// Elements of the rows of U that are beside a window whose columns are held in registers, if they are: `held.cuh`.
+    fn front(&self, scalar: ScalarKind, order: usize) -> Option<usize> {
+        const MOST_REGISTERS: usize = 160;
+        let step = tensor_step(scalar).filter(|_| self.tensor)?;
+        let warps = self.crew() / WARP;
+        let columns = self.window.div_ceil(warps).next_multiple_of(step);
+        let height = if self.exact { order } else { self.rows * WARP }.next_multiple_of(16);
+        let registers = height * columns * scalar_bytes(scalar) / (WARP * size_of::<u32>());
+        let pack = 16 / scalar_bytes(scalar);
+        let column = (self.panel.div_ceil(pack) | 1) * pack;
+        let holds = self.window >= 2 * self.panel && columns <= 2 * step && registers <= MOST_REGISTERS;
+        holds.then_some(warps * columns * column)
     }
 
     /// What does not: `Staggered<Shared>` of `lookahead.cuh`, or the passages of `thread.cuh`.

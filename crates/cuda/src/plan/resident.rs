@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{BatchLayout, Numbers, Operation, Problem, ScalarKind, SourceKind, Transpose};
 
 use super::chip::{has_fast_doubles, order_on_chip, tensor_step};
-use super::resident_table::{Tuned, last, row, tuned};
+use super::resident_table::{Tuned, last, row, row_of_few, tuned};
 use super::{Request, STATIC_SHARED_BYTES, WARP, resident_blocks, scalar_bytes};
 use crate::limits::Limits;
 
@@ -29,6 +29,8 @@ pub struct ResidentPlan {
     pub blocks: usize,
     /// Whether products go by the matrix instructions for doubles. The bits are the same.
     pub tensor: bool,
+    /// Whether each matrix had better have more threads: where there are few, or no matrix instructions.
+    pub few: bool,
     /// Whether the kernel is compiled for this order alone or, where there are more panels than one, for orders of so many.
     pub exact: bool,
     /// Whether the launch gives the inverse; otherwise the factors.
@@ -40,6 +42,9 @@ pub struct ResidentPlan {
     /// Bytes of shared memory a block whose size depends on the order.
     pub dynamic_shared_bytes: usize,
 }
+
+/// Crews of four warps with all registers, of which a multiprocessor has so many at once.
+const FEW_A_MULTIPROCESSOR: usize = 2;
 
 /// Rows that one warp can hold, and a byte can count.
 pub(super) const MOST_ORDER: usize = 256;
@@ -60,8 +65,11 @@ impl ResidentPlan {
     /// The row of the table that the plan of a problem is from; the last one beyond it.
     pub(super) fn row(&self, problem: &Problem) -> Option<Numbers> {
         let (scalar, order) = (problem.scalar(), problem.order());
-        let Tuned { order: last, panel, rows, helpers, registers, window, tensor, receipt } =
-            row(scalar, self.inverts, self.solves.is_some(), order)?;
+        let Tuned { order: last, panel, rows, helpers, registers, window, tensor, receipt } = if self.few {
+            row_of_few(scalar, self.inverts, order)
+        } else {
+            row(scalar, self.inverts, self.solves.is_some(), order)
+        }?;
         let what = if self.inverts { "inverse" } else { "LU" };
         let tensor = u8::from(tensor);
         let numbers = format!(
@@ -94,7 +102,10 @@ impl ResidentPlan {
                 None => order <= last(scalar, true) || order > last(scalar, false),
             };
         let sides = solves(problem).then(|| problem.right_hand_sides());
-        let sized = |inverts| Self::sized(request, (scalar, order), sides, limits, inverts);
+        // Nor are columns held in registers where there are no matrix instructions.
+        let few =
+            problem.a().batch() <= FEW_A_MULTIPROCESSOR * limits.multiprocessors as usize || !has_fast_doubles(limits);
+        let sized = |inverts| Self::sized(request, (scalar, order, few), sides, limits, inverts);
         let plan = sized(inverts)?;
         if plan.is_none() && inverts { sized(false) } else { Ok(plan) }
     }
@@ -104,19 +115,22 @@ impl ResidentPlan {
         let by_windows = row(scalar, false, false, order).is_some_and(|row| row.window > 0 && row.window < order);
         // The table has no windows for what is small: the planner leaves nothing as small.
         let name = if by_windows { "resident" } else { "resident:panel=8,rows=1,helpers=1,window=16" };
-        let plan = Self::sized(&Request::parse(name).ok()?, (scalar, order), None, limits, false).ok()??;
+        let plan =
+            Self::sized(&Request::parse(name).ok()?, (scalar, order, !has_fast_doubles(limits)), None, limits, false)
+                .ok()??;
         (plan.window > 0).then_some(plan)
     }
 
     fn sized(
         request: &Request<'_>,
-        (scalar, order): (ScalarKind, usize),
+        (scalar, order, few): (ScalarKind, usize, bool),
         sides: Option<usize>,
         limits: &Limits,
         inverts: bool,
     ) -> Result<Option<Self>, String> {
         let solves = sides.is_some();
-        let own = row(scalar, inverts, solves, order).unwrap_or(tuned(order, 8, 1, 0, 128));
+        let apart = row_of_few(scalar, inverts, order).filter(|_| few);
+        let own = apart.or(row(scalar, inverts, solves, order)).unwrap_or(tuned(order, 8, 1, 0, 128));
         let pack = 16 / scalar_bytes(scalar);
         let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;
         // Without the order the compiler keeps a wide panel in memory: up to 47 KB a thread, 12 GB of an H200's, which launches ran out of.
@@ -174,6 +188,7 @@ impl ResidentPlan {
             teams,
             blocks: 1,
             tensor,
+            few: apart.is_some(),
             exact,
             inverts,
             solves: None,
@@ -209,6 +224,11 @@ impl ResidentPlan {
             return Err(format!(
                 "windows of {} columns are for whole panels of {panel} and whole warps, not {threads} threads",
                 plan.window
+            ));
+        }
+        if plan.window > 0 && tensor && !WARP.is_multiple_of(panel) {
+            return Err(format!(
+                "windows by matrix instructions need panels that divide {WARP} columns, not of {panel}"
             ));
         }
         if plan.window > 0 {
@@ -261,8 +281,8 @@ impl ResidentPlan {
         self.threads + self.helpers * WARP
     }
 
-    /// The last order at which that was faster by windows: `benches/record/nvidia-h200/2026-11-24/odd-by-windows.csv`.
-    const LAST_ODD_BY_WINDOWS: usize = 144;
+    /// The last order at which that was faster by windows, none of whose columns are held in registers: `benches/record/nvidia-h200/2026-11-24/odd-by-windows.csv`.
+    const LAST_ODD_BY_WINDOWS: usize = 104;
 
     /// From this order on inverses of complex doubles gain by copies through L1: `benches/record/nvidia-h200/2026-11-27/odd-inverse.csv`.
     const FIRST_BY_LINES: usize = 61;

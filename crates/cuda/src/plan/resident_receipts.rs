@@ -69,6 +69,13 @@ pub(super) static SETTLED: Receipt = Receipt::new(
     "batchla bench plans left-looking resident:panel=…,rows=…,window=…,helpers=…: benches/record/nvidia-h100/2026-11-26/choices-windows.csv",
 );
 
+/// Of windows whose columns are held in registers.
+pub(super) static HELD: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-28",
+    "batchla bench plans resident resident:panel=…,window=…,helpers=…: benches/record/nvidia-h200/2026-11-28/choices-held.csv",
+);
+
 /// Of windows that divide orders better.
 pub(super) static DIVIDING: Receipt = Receipt::new(
     "NVIDIA H200",
@@ -86,12 +93,6 @@ pub(super) static NARROW_INVERSE: Receipt = Receipt::new(
     "NVIDIA H200",
     "2026-11-26",
     "batchla bench plans --inverse resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-26/choices-panels-inverse.csv",
-);
-
-pub(super) static WINDOW: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-22",
-    "batchla bench plans resident:window=…: benches/record/nvidia-h200/2026-11-22/choices-window.csv",
 );
 
 macro_rules! by_the_tuner {

@@ -95,15 +95,9 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(88, 8, 3, 2, 168).by(&DEALT),
         window(48, tensor(96, 8, 1, 1, 255)).by(&DEALT),
         window(64, tensor(104, 8, 1, 1, 255)).by(&WINDOWS),
-        window(32, tensor(128, 8, 1, 1, 255)).by(&WINDOW),
-        window(72, tensor(144, 8, 1, 1, 255)).by(&WINDOWS),
-        window(32, tensor(160, 8, 1, 1, 255)).by(&WINDOWS),
-        window(56, tensor(168, 8, 1, 3, 255)).by(&WINDOWS),
-        window(32, tensor(176, 8, 1, 1, 255)).by(&WINDOWS),
-        window(48, tensor(192, 8, 1, 3, 255)),
-        window(40, tensor(200, 8, 8, 3, 255)).by(&SETTLED),
-        window(48, tensor(208, 8, 8, 3, 255)).by(&SETTLED),
-        window(32, tensor(256, 8, 8, 3, 255)).by(&SETTLED),
+        window(32, tensor(160, 8, 1, 1, 255)).by(&HELD),
+        window(16, tensor(192, 8, 1, 1, 255)).by(&HELD),
+        window(16, tensor(256, 8, 8, 1, 255)).by(&HELD),
     ];
     const F64_INVERSE: &[Tuned] = &[
         thread(6, 168).by(&THREAD_INVERSE),
@@ -173,25 +167,15 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         window(32, tensor(64, 4, 1, 1, 168)).by(&NARROW),
         window(24, tensor(68, 4, 1, 1, 255)).by(&DIVIDING),
         window(24, tensor(72, 8, 1, 1, 255)).by(&SETTLED),
+        window(16, tensor(80, 4, 1, 1, 168)).by(&HELD),
         window(28, tensor(84, 4, 1, 1, 255)).by(&DIVIDING),
-        window(24, tensor(100, 4, 1, 1, 255)).by(&DIVIDING),
-        window(32, tensor(104, 4, 1, 1, 255)).by(&SETTLED),
-        window(28, tensor(108, 4, 1, 1, 255)).by(&DIVIDING),
-        window(16, tensor(112, 4, 1, 1, 255)).by(&SETTLED),
-        window(20, tensor(116, 4, 1, 1, 255)).by(&DIVIDING),
-        window(24, tensor(120, 4, 1, 1, 255)).by(&SETTLED),
-        window(28, tensor(124, 4, 1, 1, 255)).by(&DIVIDING),
-        window(32, tensor(128, 8, 1, 1, 255)).by(&SETTLED),
-        window(24, tensor(140, 4, 1, 1, 255)).by(&SETTLED),
-        window(16, tensor(144, 4, 1, 1, 255)).by(&SETTLED),
+        window(24, tensor(88, 4, 1, 1, 255)).by(&DIVIDING),
+        window(16, tensor(160, 4, 1, 1, 255)).by(&HELD),
         window(32, tensor(168, 4, 1, 3, 255)).by(&SETTLED),
         window(16, tensor(180, 4, 1, 1, 255)).by(&SETTLED),
         window(28, tensor(184, 4, 1, 3, 255)).by(&DIVIDING),
-        window(24, tensor(212, 4, 1, 3, 255)).by(&SETTLED),
-        window(16, tensor(224, 4, 1, 1, 255)).by(&SETTLED),
-        window(20, tensor(232, 4, 1, 3, 255)).by(&DIVIDING),
-        window(16, tensor(240, 4, 1, 3, 255)).by(&SETTLED),
-        window(32, tensor(256, 4, 1, 3, 255)).by(&SETTLED),
+        window(24, tensor(192, 4, 1, 3, 255)).by(&SETTLED),
+        window(16, tensor(256, 4, 1, 3, 255)).by(&HELD),
     ];
     const C64_INVERSE: &[Tuned] = &[
         thread(5, 168).by(&THREAD_INVERSE),
@@ -217,6 +201,20 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         (ScalarKind::C64, false) => C64,
         (ScalarKind::C64, true) => C64_INVERSE,
     }
+}
+
+/// For so few matrices that all of them are on the chip at once, and where there are no matrix instructions: the row whose matrices have more threads each, if there is one for an order.
+pub(super) fn row_of_few(scalar: ScalarKind, inverts: bool, order: usize) -> Option<Tuned> {
+    const FIRST: usize = 161;
+    const F64: &[Tuned] = &[
+        window(56, tensor(168, 8, 1, 3, 255)).by(&WINDOWS),
+        window(48, tensor(192, 8, 1, 3, 255)),
+        window(40, tensor(200, 8, 8, 3, 255)).by(&SETTLED),
+        window(48, tensor(208, 8, 8, 3, 255)).by(&SETTLED),
+        window(32, tensor(256, 8, 8, 3, 255)).by(&SETTLED),
+    ];
+    let served = scalar == ScalarKind::F64 && !inverts && order >= FIRST;
+    F64.iter().find(|row| served && order <= row.order).copied()
 }
 
 /// The row that serves an order best, or the last beyond it. Solutions are those of teams, since right-hand sides are shared out, and of one panel as long as
