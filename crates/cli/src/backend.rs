@@ -100,5 +100,22 @@ fn cpu(threads: usize) -> Result<AnyBackend, Error> {
 }
 
 fn cuda(devices: &str) -> Result<AnyBackend, Error> {
-    batchla::backend(&format!("cuda:{devices}"))
+    batchla::backend(&name_of_gpus(devices))
+}
+
+/// By numbers, or as a backend is named.
+fn name_of_gpus(devices: &str) -> String {
+    format!("cuda:{}", devices.strip_prefix("cuda:").unwrap_or(devices))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_go_by_their_numbers_and_by_the_name_of_a_backend() {
+        for (given, name) in [("0", "cuda:0"), ("0,1", "cuda:0,1"), ("all", "cuda:all"), ("cuda:0", "cuda:0")] {
+            assert_eq!(name_of_gpus(given), name);
+        }
+    }
 }

@@ -154,7 +154,7 @@ fn the_reason_says_whether_a_matrix_fits_the_chip_and_up_to_where_that_is_faster
     for order in [20, 150, 160] {
         assert!(reason(order).starts_with("slower up to order 256"), "{}", reason(order));
     }
-    assert!(reason(150).contains("NVIDIA H100, 2026-11-26"), "{}", reason(150));
+    assert!(reason(150).contains("NVIDIA H200, 2026-11-28"), "{}", reason(150));
     // What fits there need not fit here.
     let mut small = Limits::preset("sm_70").unwrap();
     small.shared_bytes_per_block = 32768;
