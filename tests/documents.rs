@@ -21,7 +21,7 @@ fn documents(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where the links of a text lead, but for those into the web.
+/// Where the links of a text lead, but for those into the web and, of what becomes a page of the library's, to its items.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     targets.filter(|target| !target.contains("://") && !target.starts_with("crate::"))

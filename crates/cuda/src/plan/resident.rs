@@ -102,7 +102,7 @@ impl ResidentPlan {
                 None => order <= last(scalar, true) || order > last(scalar, false),
             };
         let sides = solves(problem).then(|| problem.right_hand_sides());
-        // Nor are columns held in registers where there are no matrix instructions.
+        // Where there are no matrix instructions no columns are held in registers, which is what the other rows are for.
         let few =
             problem.a().batch() <= FEW_A_MULTIPROCESSOR * limits.multiprocessors as usize || !has_fast_doubles(limits);
         let sized = |inverts| Self::sized(request, (scalar, order, few), sides, limits, inverts);
@@ -233,6 +233,13 @@ impl ResidentPlan {
         }
         if plan.window > 0 {
             plan.teams = 1;
+        }
+        if plan.crowds(scalar, on_chip) {
+            return Err(format!(
+                "{helpers} helpers are too many for windows of {} columns of order {on_chip}: each has rows of U beside the window, where no more has room than two \
+                 panels",
+                plan.window
+            ));
         }
         while plan.teams > least_teams && !fits(&plan) {
             plan.teams /= 2;
