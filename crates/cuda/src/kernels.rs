@@ -87,7 +87,7 @@ pub(crate) const GETRF_GETRI: KernelSource =
     resident!("getrf_getri.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "rows.cuh", "det.cuh");
 /// What the columns behind a strip take: `getrf_trailing`.
 pub(crate) const GETRF_TRAILING: KernelSource =
-    resident!("getrf_trailing.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "origin.cuh");
+    resident!("getrf_trailing.cu", "search.cuh", "getf2.cuh", "lookahead.cuh", "origin.cuh", "trailing.cuh");
 macro_rules! thread {
     ($name:literal) => {
         source!($name, "scalar.cuh", "instruction.cuh", "warp.cuh", "operand.cuh", "det.cuh", "thread.cuh")

@@ -27,7 +27,6 @@ impl Run<'_> {
                 .argument(if base == 0 { a } else { lu })
                 .argument(lu)
                 .argument(to.pivots)
-                .argument(to.status)
                 .argument(count as u64)
                 .argument(self.order())
                 .argument(base as i32);
@@ -37,7 +36,7 @@ impl Run<'_> {
         for base in (0..columns.max(1)).step_by(strips.width) {
             let group = base / strips.depth() * strips.depth();
             let launch = begin("getrf_strip", count, plan.threads, plan.dynamic_shared_bytes, base)?;
-            let launch = launch.argument((base - group) as i32);
+            let launch = launch.argument((base - group) as i32).argument(to.status);
             // SAFETY: the signature of `getrf_strip`; operands were held against the prepared layouts, the rest is workspace of that size.
             unsafe { launch.launch(self.operation()) }?;
 

@@ -552,6 +552,18 @@ mutants! {
     every_other_column_of_u_behind_a_strip_is_left_out {
         file: "getrf_trailing.cu", from: "c < TILE; c += SETS", to: "c < TILE; c += 2 * SETS", order: 40, plan: STRIPS, shown: Check("uninitialised memory"),
     }
+    a_row_behind_a_strip_is_traced_back_from_the_exchange_before_its_last {
+        file: "getrf_trailing.cu", from: "k < 0 ? t + 1 : k + 1", to: "k < 0 ? t : k", order: 40, plan: STRIPS, shown: Results,
+    }
+    warps_behind_a_strip_have_all_the_same_rows {
+        file: "getrf_trailing.cu", from: "depth + warp / ACROSS * rows", to: "depth", order: 100, plan: STRIPS, shown: Results,
+    }
+    rows_behind_a_strip_that_are_more_than_a_warp_takes_at_a_time_are_left_out {
+        file: "getrf_trailing.cu", from: "top < stop;)", to: "top == begin && top < stop;)", order: 180, batch: 1, plan: STRIPS, shown: Results,
+    }
+    triangles_of_a_strip_lie_where_the_one_before_does {
+        file: "getrf_trailing.cu", from: "{to.at(k, 0), to.stride}", to: "{to.at(0, 0), to.stride}", order: 40, plan: STRIPS, shown: Results,
+    }
     the_last_column_of_a_whole_block_is_not_written {
         file: "resident.cuh", from: "if (first + NB <= end) {", to: "if (first + NB < end) {", plan: "resident", shown: Results,
     }

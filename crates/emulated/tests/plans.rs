@@ -14,7 +14,7 @@ use batchla_emulated::{Checks, Emulated, Gaps, Step, Trial};
 use machine::open;
 
 /// What is between the families of plans: panels that end within a pack, helpers, windows, kernels of one order, threads that take more rows than one.
-const NUMBERED: [&str; 18] = [
+const NUMBERED: [&str; 19] = [
     "blocked:width=16,panel=8",
     "spread:panel=5,rows=2",
     "resident:panel=4,helpers=2",
@@ -33,6 +33,7 @@ const NUMBERED: [&str; 18] = [
     "blocked:width=16,together=2,panel=8,finish=0",
     "resident:inverse-window=8,inverse-copies=2",
     "left-looking:inverse-window=8,inverse-copies=3",
+    "resident:panel=8,window=16,helpers=8",
 ];
 
 /// What is tried with each type: the architecture, the order, whether results lie rows first.

@@ -23,7 +23,7 @@ __device__ inline void move_left(Panel<ROWS>& panel, Output lu, const Position* 
 // The first strip of the trailing matrix from row and column `base` on, which `a` and `lu` are; they may be one. `before`: columns on its left of which products are taken with its own at once.
 // `pivots` and `status` are of all of the matrix, of order `order`.
 extern "C" __global__ void __launch_bounds__(THREADS, BATCHLA_BLOCKS)
-    getrf_strip(Operand a, Operand lu, u32* pivots, u32* status, u64 batch, int order, int base, int before) {
+    getrf_strip(Operand a, Operand lu, u32* pivots, u64 batch, int order, int base, int before, u32* status) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ Team team;
     const int tid = threadIdx.x, n = order - base, end = min(n, STRIP);

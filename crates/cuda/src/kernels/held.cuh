@@ -12,10 +12,10 @@ constexpr int FRONT_STRIDE = (PACKS | 1) * Pack::LENGTH, FRONTS = CREW / LANES *
 
 // Where all that is behind these lies then.
 __device__ inline void keep_fronts(Chip& chip) {
-    const u32 less = (2 * NB * chip.matrix.stride - FRONTS) * u32(sizeof(Scalar));
+    const int less = (2 * NB * chip.matrix.stride - FRONTS) * int(sizeof(Scalar));
     chip.panels.stride = FRONT_STRIDE;
-    chip.origin -= less / sizeof(Position);
-    chip.pivots -= less / sizeof(u32);
+    chip.origin -= less / int(sizeof(Position));
+    chip.pivots -= less / int(sizeof(u32));
     chip.place -= less;
     chip.past -= less;
 }
@@ -107,9 +107,9 @@ constexpr int TURNS = WINDOW / NB, FLYING = TURNS > 2 ? 2 : 1;
 struct Left {
     const Chip& chip;
     Output out;
-    int window, n, order, tid, to[OWN_ROWS];
+    int window, n, tid, to[OWN_ROWS];
 
-    __device__ Left(const Chip& chip, Output out, int window, int n, int order, int tid) : chip(chip), out(out), window(window), n(n), order(order), tid(tid) {}
+    __device__ Left(const Chip& chip, Output out, int window, int n, int tid) : chip(chip), out(out), window(window), n(n), tid(tid) {}
 
     // The panel at k, its columns under the numbers that they have in the matrix.
     __device__ Resident panel(int k) const { return {chip.matrix.at(0, k / NB % TURNS * NB - k), chip.matrix.stride}; }
@@ -131,11 +131,10 @@ struct Left {
 };
 
 // Columns `window` .. `end`, which are on their way to the chip, take the part of all that is on their left. Their rows of U are written then and, beside the last window, rows of L
-// on the left, where they stand now. Returns whether an element of U is not finite.
-__device__ inline bool catch_up_held(const Chip& chip, Output out, int window, int end, int n, int order, int tid) {
+// on the left, where they stand now. Where an element of U is not finite, neither is what is below it, which is looked at as it is written.
+__device__ inline void catch_up_held(const Chip& chip, Output out, int window, int end, int n, int order, int tid) {
     static_assert(LANES % NB == 0, "whole columns of a panel");
     const int warp = crew_warp<true>(tid), lane = tid % LANES, first = window + warp * OWN_COLUMNS, last = min(first + OWN_COLUMNS, end);
-    u32 most = 0;
     wait_copies<0>();
     crew_sync();
     Held own(chip.columns_from(window), first, end, order, lane);
@@ -143,7 +142,7 @@ __device__ inline bool catch_up_held(const Chip& chip, Output out, int window, i
     crew_sync();
     for (int i = n; i < order; ++i)
         for (int c = tid; c < WINDOW; c += CREW) *chip.matrix.at(i, c) = zero<Scalar>();  // of every panel, which brings no such rows
-    Left left(chip, out, window, n, order, tid);
+    Left left(chip, out, window, n, tid);
     UNROLL for (int s = 0; s < FLYING; ++s) left.fetch(s * NB);
     Scalar* target = out.at(lane % NB, first + lane / NB);
 #pragma unroll 1
@@ -165,9 +164,7 @@ __device__ inline bool catch_up_held(const Chip& chip, Output out, int window, i
         UNROLL for (int e = 0; e < NB * OWN_COLUMNS; e += LANES) {
             const int c = first + (e + lane) / NB;
             if (c >= min(last, n)) continue;
-            const Scalar x = *front.at(k + lane % NB, c);
-            UNROLL for (int part = 0; part < PARTS; ++part) most = max(most, upper_key(parts(&x)[part]));
-            store_once(target + e / NB * out.col, x);
+            store_once(target + e / NB * out.col, *front.at(k + lane % NB, c));
         }
         target += NB * out.row;
         UNROLL for (int r = 0; r < OWN_ROWS; ++r) {
@@ -180,7 +177,6 @@ __device__ inline bool catch_up_held(const Chip& chip, Output out, int window, i
     crew_sync();
     own.store(window);
     crew_sync();
-    return most >= upper_key(Range<Real>::infinity());
 }
 
 // Writes columns `window` .. `end` of a matrix, rows from `window` on, where they belong. Returns whether an element is not finite.
@@ -232,7 +228,7 @@ __device__ inline void settle_held(const Chip& chip, Output out, int window, int
 
 #else
 
-__device__ bool catch_up_held(const Chip&, Output, int, int, int, int, int);
+__device__ void catch_up_held(const Chip&, Output, int, int, int, int, int);
 __device__ bool store_held(const Chip&, Output, int, int, int, int);
 __device__ void settle_held(const Chip&, Output, int, int, int, int);
 

@@ -114,7 +114,7 @@ __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, 
             crew_sync();
             fetch_window(chip, in, window, end, n, order, tid);
             if constexpr (HOLDS) {
-                bad |= catch_up_held(chip, out, window, end, kept, order, tid);
+                catch_up_held(chip, out, window, end, kept, order, tid);
             } else {
                 catch_up(chip, out, window, end, kept, order, tid);
             }

@@ -50,7 +50,7 @@ impl Strips {
             return Err(format!("matrix instructions need doubles; not {scalar}"));
         }
         let (together, rows, ahead, blocks) = match scalar {
-            ScalarKind::F64 if tensor => (2, 2, 2, 3),
+            ScalarKind::F64 if tensor => (2, 2, 4, 3),
             ScalarKind::C64 if tensor => (1, 1, 2, 3),
             ScalarKind::F32 => (1, 1, 4, 4),
             _ => (1, 1, 4, 3),
@@ -66,7 +66,7 @@ impl Strips {
             blocks: request.number_or("tile-blocks", 1..=32, blocks)?,
             finish: None,
         };
-        let finish = request.number_or("finish", 0..=MOST_ORDER, largest(scalar))?;
+        let finish = request.number_or("finish", 0..=MOST_ORDER, largest(scalar, order))?;
         let limit = limits.shared_bytes_per_block as usize;
         let asked = |key| request.number(key, 0..=usize::MAX).map(|number| number.is_some());
         while !asked("together")? && strips.together > 1 && strips.shared_bytes(scalar, order) > limit {
@@ -75,10 +75,13 @@ impl Strips {
         while !asked("width")? && strips.width > 16 && strips.shared_bytes(scalar, order) > limit {
             strips.width /= 2;
         }
-        let Self { width, tile, ahead, warps, .. } = strips;
+        while !asked("tile-ahead")? && strips.ahead > 1 && !strips.width.is_multiple_of(strips.turn(step)) {
+            strips.ahead /= 2;
+        }
+        let Self { width, tile, warps, .. } = strips;
         // Columns that a warp has.
         let broad = if tensor { 8 * step.unwrap_or(1) / strips.rows } else { 32 };
-        let turn = ahead * step.filter(|_| tensor).unwrap_or(1);
+        let turn = strips.turn(step);
         if !width.is_multiple_of(TRIANGLE) || !width.is_multiple_of(turn) {
             return Err(format!("strips of {width} columns are no whole {TRIANGLE} and {turn}"));
         }
@@ -99,6 +102,11 @@ impl Strips {
         Ok(strips)
     }
 
+    /// Columns of `L` that are on their way, `step` being those of a matrix instruction.
+    fn turn(&self, step: Option<usize>) -> usize {
+        self.ahead * step.filter(|_| self.tensor).unwrap_or(1)
+    }
+
     /// Columns whose products those behind them take at once.
     pub(crate) fn depth(&self) -> usize {
         self.width * self.together
@@ -114,7 +122,7 @@ impl Strips {
         self.warps * WARP
     }
 
-    /// Shared memory of a block: `Trailing` of `getrf_trailing.cu`.
+    /// Shared memory of a block: `Trailing` of `trailing.cuh`.
     pub(crate) fn shared_bytes(&self, scalar: ScalarKind, order: usize) -> usize {
         let stride = column_stride(scalar, self.depth(), true);
         let lines = if self.tensor { 0 } else { self.depth() * self.tile };
@@ -133,11 +141,15 @@ impl fmt::Display for Strips {
 }
 
 /// The largest order that is finished on chip.
-const fn largest(scalar: ScalarKind) -> usize {
-    if matches!(scalar, ScalarKind::C64) { 208 } else { MOST_ORDER }
+const fn largest(scalar: ScalarKind, order: usize) -> usize {
+    match (scalar, order) {
+        (ScalarKind::C64, _) => 160,
+        (ScalarKind::F64, ..=288) => 192,
+        _ => MOST_ORDER,
+    }
 }
 
-/// Columns of a strip, as measured: what is left is an order that LU on chip is fast for, as a little below 128, 192 or 256.
+/// Columns of a strip, as measured: what is left is an order that LU on chip is fast for, as a little below 128, 160, 192 or 256.
 fn width(scalar: ScalarKind, order: usize) -> usize {
     let leaving = |left: usize| order.saturating_sub(left).next_multiple_of(16).max(16);
     match (scalar, order) {
@@ -148,7 +160,8 @@ fn width(scalar: ScalarKind, order: usize) -> usize {
         }
         (ScalarKind::C32, ..=224) | (ScalarKind::C64, ..=208) => leaving(128),
         (ScalarKind::C32, ..=256) => leaving(192).max(48),
-        (ScalarKind::C32, ..=272 | 289..=304) => 48,
+        (ScalarKind::C32, ..=272 | 289..=304) | (ScalarKind::F64, 321..=352) => 48,
+        (ScalarKind::C64, 225..=240) => 80,
         _ => 64,
     }
 }
@@ -188,9 +201,8 @@ pub(super) fn numbers(scalar: ScalarKind, order: usize) -> Tuned {
     let (panel, ahead, registers) = match (scalar, rows) {
         (ScalarKind::F32, 1 | 2) => (16, 4, 80),
         (ScalarKind::F32, _) => (8, 4, 128),
-        (ScalarKind::F64, 1 | 2) => (8, 8, 128),
         (ScalarKind::C32, 1 | 2) => (8, 4, 80),
-        (ScalarKind::C64, 1 | 2) => (8, 4, 128),
+        (ScalarKind::F64 | ScalarKind::C64, 1 | 2) => (8, 4, 128),
         _ => (4, 4, 128),
     };
     // Beyond, panels in registers would take more threads than a block has.
@@ -201,11 +213,19 @@ pub(super) fn numbers(scalar: ScalarKind, order: usize) -> Tuned {
 pub(super) fn row(plan: &Strips, scalar: ScalarKind, order: usize) -> Numbers {
     let Tuned { panel, rows, registers, .. } = numbers(scalar, order);
     let row = format!("getrf, {scalar}, large: panel={panel} rows={rows} registers={registers} width={}", plan.width);
-    Numbers { row, receipt: RECEIPT.clone() }
+    let receipt = if matches!(scalar, ScalarKind::F64 | ScalarKind::C64) { &BY_INSTRUCTIONS } else { &RECEIPT };
+    Numbers { row, receipt: receipt.clone() }
 }
 
 static RECEIPT: Receipt = Receipt::new(
     "NVIDIA H100",
     "2026-11-26",
     "batchla bench plans left-looking resident blocked: benches/record/nvidia-h100/2026-11-26/choices-finish.csv",
+);
+
+/// Of doubles, whose ends on chip have become faster since.
+static BY_INSTRUCTIONS: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-28",
+    "batchla bench plans blocked blocked:finish=… blocked:width=…: benches/record/nvidia-h200/2026-11-28/choices-strips.csv",
 );

@@ -47,12 +47,6 @@ impl ResidentPlan {
         holds.then_some(warps * columns * column)
     }
 
-    /// Whether those rows take more room than two panels: `keep_fronts` of `held.cuh` only brings together what is behind them.
-    pub(super) fn crowds(&self, scalar: ScalarKind, order: usize) -> bool {
-        let panels = 2 * self.panel * column_stride(scalar, order, true);
-        self.window > 0 && self.front(scalar, order).is_some_and(|front| front > panels)
-    }
-
     /// What does not: `Staggered<Shared>` of `lookahead.cuh`, or the passages of `thread.cuh`.
     pub(super) fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
         if self.by_thread() {

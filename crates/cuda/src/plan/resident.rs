@@ -234,13 +234,6 @@ impl ResidentPlan {
         if plan.window > 0 {
             plan.teams = 1;
         }
-        if plan.crowds(scalar, on_chip) {
-            return Err(format!(
-                "{helpers} helpers are too many for windows of {} columns of order {on_chip}: each has rows of U beside the window, where no more has room than two \
-                 panels",
-                plan.window
-            ));
-        }
         while plan.teams > least_teams && !fits(&plan) {
             plan.teams /= 2;
         }
