@@ -22,7 +22,7 @@ fn explained(bench: &Bench, words: &[&str]) -> Value {
 fn a_plan_tells_what_runs_where_its_numbers_are_from_and_why_no_other() {
     let bench = Bench::new();
     for (words, name, measured) in [
-        (&["f64", "300", "--op", "invert"][..], "blocked", "NVIDIA H100"),
+        (&["f64", "300", "--op", "invert"][..], "blocked", "NVIDIA H200"),
         (&["f64", "16", "--op", "invert"], "resident", "NVIDIA H200"),
     ] {
         let value = explained(&bench, &[words, &["--gpu", "sm_90"]].concat());
