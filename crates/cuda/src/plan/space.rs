@@ -77,7 +77,7 @@ const STRIPS: &[Axis] = &[
     fine("rows", &[1, 2, 4]),
     fine("registers", &[64, 80, 96, 128, 168]),
     fine("together", &[1, 2]),
-    fine("finish", &[0, 128, 192, 208, 224, 256]),
+    fine("finish", &[0, 128, 160, 192, 208, 224, 256]),
     fine("tile", &[32, 64]),
     fine("tile-rows", &[1, 2]),
     fine("tile-ahead", &[2, 4]),
