@@ -28,7 +28,7 @@
 //! | `module.rs` | a compiled kernel, loaded: entries, shared arrays, source lines |
 //! | `driver.rs`, `emulation.rs` | the driver's calls; what the device holds, and how it does its work |
 //! | `block.rs`, `block/` | a block of threads as fibres; what they do together, and to memory |
-//! | `shadow.rs` | what is remembered of every word of memory, and the faults that show from it |
+//! | `shadow.rs` | what is remembered of every word of memory, or its bytes, and the faults that show from it |
 //! | `hooks.rs` | the functions that compiled kernels call |
 //! | `trial.rs` | a small problem through one step of the kernels, and all that it leaves |
 //! | `memory.rs`, `fault.rs` | device memory; what a report says |

@@ -1,11 +1,13 @@
-//! What is remembered of every word that a launch may touch: who wrote it, who read it, and when.
+//! What is remembered of every word that a launch may touch, or of its bytes once one alone was touched: who wrote it, who read it, and when.
 //!
-//! Two threads' accesses to one word, one of them a write, are in order where a barrier of the block lies between them, or for lanes of one
+//! Two threads' accesses to one byte, one of them a write, are in order where a barrier of the block lies between them, or for lanes of one
 //! warp a `__syncwarp`; everything else is a race, also between blocks, which nothing orders within a launch. Ballots and shuffles order
 //! nothing, as the CUDA guide has it. Reads and writes in between are told apart by counting barriers, not by which thread happened to
 //! run first, so a race is found in every order of turns.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use crate::fault::Kind;
@@ -53,13 +55,38 @@ impl Mark {
     }
 }
 
-/// Marks of one word: the last writer; the last reader, the last other reader of its warp, and the last reader of another warp. With those,
+/// Marks of one word, or byte: the last writer; the last reader, the last other reader of its warp, and the last reader of another warp. With those,
 /// no race of a later writer with any reader since goes unseen.
 type Cell = [u128; 4];
 const WRITER: usize = 0;
 const READER: usize = 1;
 const MATE: usize = 2;
 const OTHER: usize = 3;
+
+/// Remembers an access among a word's marks, or gives that of one before which nothing orders with it, and its place.
+fn record(cell: &mut Cell, access: Access, own: Mark, unordered: impl Fn(u128) -> bool) -> Option<(usize, Mark)> {
+    let against: &[usize] = if access == Access::Read { &[WRITER] } else { &[WRITER, READER, MATE, OTHER] };
+    if let Some(&slot) = against.iter().find(|&&slot| unordered(cell[slot])) {
+        return Some((slot, Mark::unpack(cell[slot])));
+    }
+    if access != Access::Read {
+        cell[WRITER] = own.pack();
+    }
+    if access != Access::Write {
+        let last = cell[READER];
+        // The same reader again, with nothing since: most reads are.
+        if (last ^ own.pack()) << 32 == 0 {
+            return None;
+        }
+        if unordered(last) {
+            let before = Mark::unpack(last);
+            let mate = before.section == own.section && before.thread / 32 == own.thread / 32;
+            cell[if mate { MATE } else { OTHER }] = last;
+        }
+        cell[READER] = own.pack();
+    }
+    None
+}
 
 /// Memory that the launch may touch.
 #[derive(Debug)]
@@ -69,6 +96,30 @@ struct Region {
     global: Option<Arc<Allocation>>,
     name: String,
     cells: Vec<Cell>,
+    /// Marks of single bytes, of the words of which one alone was touched, and of every word which of these are its own; none where none was.
+    bytes: Vec<[Cell; WORD]>,
+    split: Vec<Option<NonZeroU32>>,
+}
+
+impl Region {
+    /// The marks of a word, or of those of its bytes that are among `bytes` from `offset` on.
+    fn marks(&mut self, word: usize, offset: usize, bytes: usize) -> &mut [Cell] {
+        let begin = word * WORD;
+        let touched = offset.max(begin) - begin..(offset + bytes).min(begin + WORD) - begin;
+        if touched.len() < WORD && self.split.is_empty() {
+            self.split = vec![None; self.cells.len()];
+        }
+        match self.split.get_mut(word) {
+            Some(split) if split.is_some() || touched.len() < WORD => {
+                let at = split.get_or_insert_with(|| {
+                    self.bytes.push([self.cells[word]; WORD]);
+                    NonZeroU32::MIN.saturating_add(self.bytes.len() as u32 - 1)
+                });
+                &mut self.bytes[at.get() as usize - 1][touched]
+            }
+            _ => slice::from_mut(&mut self.cells[word]),
+        }
+    }
 }
 
 /// The memory of one launch.
@@ -91,12 +142,16 @@ impl Shadow {
             global: None,
             name: format!("shared array {name}"),
             cells: Vec::new(),
+            bytes: Vec::new(),
+            split: Vec::new(),
         };
         let global = |allocation: Arc<Allocation>| Region {
             range: allocation.start()..allocation.start() + allocation.len(),
             name: "an allocation".to_owned(),
             global: Some(allocation),
             cells: Vec::new(),
+            bytes: Vec::new(),
+            split: Vec::new(),
         };
         let statics =
             module.shared.iter().map(|one| shared(&one.name, memory.wrapping_add_signed(one.offset), one.bytes));
@@ -140,7 +195,10 @@ impl Shadow {
         if access != Access::Write {
             let written = match &region.global {
                 Some(allocation) => allocation.was_written(offset, bytes),
-                None => words.clone().any(|word| Mark::unpack(region.cells[word][WRITER]).section >= block_start),
+                None => words.clone().any(|word| {
+                    let marks = region.marks(word, offset, bytes);
+                    marks.iter().any(|cell| Mark::unpack(cell[WRITER]).section >= block_start)
+                }),
             };
             if !written {
                 let what = format!("reads {bytes} bytes that nobody wrote, {offset} bytes into {}", region.name);
@@ -173,31 +231,14 @@ impl Shadow {
             }
         };
         for word in words {
-            let cell = &mut region.cells[word];
-            let against: &[usize] = if access == Access::Read { &[WRITER] } else { &[WRITER, READER, MATE, OTHER] };
-            if let Some(&slot) = against.iter().find(|&&slot| unordered(cell[slot])) {
-                let mark = Mark::unpack(cell[slot]);
-                let did = |reads: bool| if reads { "reads" } else { "writes" };
-                let block = if mark.section < block_start { " of another block" } else { "" };
-                let other = format!("thread {}{block} {} it", mark.thread, did(slot != WRITER));
-                let what = format!("{} {} at byte {offset}", did(access == Access::Read), region.name);
-                return Err((Kind::Race, what, Some((other, base + mark.at as usize))));
-            }
-            if access != Access::Read {
-                cell[WRITER] = own.pack();
-            }
-            if access != Access::Write {
-                let last = cell[READER];
-                // The same reader again, with nothing since: most reads are.
-                if (last ^ own.pack()) << 32 == 0 {
-                    continue;
+            for cell in region.marks(word, offset, bytes) {
+                if let Some((slot, mark)) = record(cell, access, own, &unordered) {
+                    let did = |reads: bool| if reads { "reads" } else { "writes" };
+                    let block = if mark.section < block_start { " of another block" } else { "" };
+                    let other = format!("thread {}{block} {} it", mark.thread, did(slot != WRITER));
+                    let what = format!("{} {} at byte {offset}", did(access == Access::Read), region.name);
+                    return Err((Kind::Race, what, Some((other, base + mark.at as usize))));
                 }
-                if unordered(last) {
-                    let before = Mark::unpack(last);
-                    let mate = before.section == section && before.thread / 32 == own.thread / 32;
-                    cell[if mate { MATE } else { OTHER }] = last;
-                }
-                cell[READER] = own.pack();
             }
         }
         Ok(())

@@ -589,10 +589,6 @@ mutants! {
     rows_of_u_are_looked_up_where_they_no_longer_stand {
         file: "resident.cuh", from: "return i < first + NB ? i :", to: "return false ? i :", order: 61, plan: "resident", shown: Results,
     }
-    places_of_rows_of_u_are_written_beside_those_that_others_read {
-        file: "window.cuh", from: "last_block(window, end)) = i;\n        crew_sync();", to: "last_block(window, end)) = i;", order: 61,
-        plan: "resident:panel=8,window=32,helpers=1", rows_first: true, shown: Check("race"),
-    }
     rows_of_u_have_no_place_in_the_next_window {
         file: "window.cuh", from: "i < end - NB; i += CREW) chip.place_of", to: "i < window - NB; i += CREW) chip.place_of",
         order: 33, plan: "resident:panel=4,window=8", shown: Check("race"),

@@ -57,6 +57,28 @@ extern "C" __global__ void sound(float* x, unsigned int n) {
     __syncthreads();
     if (blockIdx.x == 0) x[threadIdx.x] = line[63 - threadIdx.x];
 }
+extern "C" __global__ void bytes(float* x, unsigned int n) {
+    __shared__ unsigned char line[64];
+    line[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    if (blockIdx.x == 0) x[threadIdx.x] = line[63 - threadIdx.x];
+}
+extern "C" __global__ void byte_of_another(float* x, unsigned int n) {
+    __shared__ unsigned char line[64];
+    line[threadIdx.x] = 1;
+    x[threadIdx.x] = line[threadIdx.x ^ 1];
+}
+extern "C" __global__ void word_of_bytes(float* x, unsigned int n) {
+    __shared__ __align__(4) unsigned char line[64];
+    line[threadIdx.x] = 1;
+    x[threadIdx.x] = *reinterpret_cast<const unsigned int*>(line + threadIdx.x / 4 * 4);
+}
+extern "C" __global__ void unwritten_byte(float* x, unsigned int n) {
+    __shared__ unsigned char line[64];
+    if (threadIdx.x % 4 > 0) line[threadIdx.x] = 1;
+    __syncthreads();
+    x[threadIdx.x] = line[threadIdx.x];
+}
 "#,
     headers: &[],
 };
@@ -89,6 +111,12 @@ fn every_fault_is_reported_with_kernel_block_thread_and_line() {
             "uninitialised memory: block 0, thread 40 reads 4 bytes that nobody wrote, 160 bytes into shared array line at faults.cu:9",
         ),
         ("race", "at faults.cu:14"),
+        ("byte_of_another", "at faults.cu:54"),
+        ("word_of_bytes", "at faults.cu:59"),
+        (
+            "unwritten_byte",
+            "uninitialised memory: block 0, thread 0 reads 1 bytes that nobody wrote, 0 bytes into shared array line at faults.cu:65",
+        ),
         ("between_blocks", "of another block writes it at faults.cu:17"),
         (
             "half_a_barrier",
@@ -202,7 +230,9 @@ fn a_sound_kernel_is_not_blamed_in_any_order_of_turns() {
     for seed in 0..8 {
         let Some(gpu) = open(Emulated::new("sm_90").seed(seed).checks(Checks::All)) else { return };
         let expected: Vec<f32> = (0..64u8).rev().map(f32::from).collect();
-        assert_eq!(launched(&gpu, "sound").unwrap(), expected);
+        for entry in ["sound", "bytes"] {
+            assert_eq!(launched(&gpu, entry).unwrap(), expected, "{entry}");
+        }
     }
 }
 

@@ -12,8 +12,7 @@ extern "C" __global__ void __launch_bounds__(CREW, BATCHLA_BLOCKS)
     if (HELPERS > 0) begin_meetings(&shared.meeting, CREW);
     for (u64 b = blockIdx.x; b < batch; b += gridDim.x) {
         const Input in(lu, b);
-        Chip chip(memory, order, 0);
-        if (HOLDS) keep_fronts(chip);
+        const Chip chip(memory, order, 0);
         const Output out(lu, b);
         u32* const exchanges = pivots + b * whole + base;
         bool bad = getrf_by_windows(in, out, chip, shared, n, order, tid);

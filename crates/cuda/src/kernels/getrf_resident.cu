@@ -20,10 +20,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
         const bool live = first + mine < batch;
         const u64 b = live ? first + mine : first;
         const Input in(a, b);
-        Chip chip(memory, order, mine, in.at(0, 0));
-#if BATCHLA_WINDOW > 0
-        if (HOLDS) keep_fronts(chip);
-#endif
+        const Chip chip(memory, order, mine, in.at(0, 0));
         const Output out(lu, b);
         u32* const exchanges = pivots + b * n;
         u32* const origins = rows == nullptr ? nullptr : rows + b * n;

@@ -3,28 +3,11 @@
 #pragma once
 #include "lookahead.cuh"
 
-// Columns that a warp has, whole steps of products, and the height of them.
-constexpr int OWN_COLUMNS = (WINDOW + CREW / LANES * STEP - 1) / (CREW / LANES * STEP) * STEP, HEIGHT = ((ORDER > NB ? ORDER : ROWS * LANES) + 15) / 16 * 16;
-// Two steps at most, as far as registers hold that: else too few blocks have room, or too much is kept in memory.
-constexpr bool HOLDS = TENSOR && WINDOW >= 2 * NB && OWN_COLUMNS <= 2 * STEP && HEIGHT * OWN_COLUMNS * int(sizeof(Scalar)) <= 160 * 4 * WARP;
-// Beside the window's place are the rows of U that warps solve for, instead of two panels.
-constexpr int FRONT_STRIDE = (PACKS | 1) * Pack::LENGTH, FRONTS = CREW / LANES * OWN_COLUMNS * FRONT_STRIDE;
-
-// Where all that is behind these lies then.
-__device__ inline void keep_fronts(Chip& chip) {
-    const int less = (2 * NB * chip.matrix.stride - FRONTS) * int(sizeof(Scalar));
-    chip.panels.stride = FRONT_STRIDE;
-    chip.origin -= less / int(sizeof(Position));
-    chip.pivots -= less / int(sizeof(u32));
-    chip.place -= less;
-    chip.past -= less;
-}
-
 #if BATCHLA_TENSOR
 
 // The columns of a warp. Rows count as the matrix has them.
-struct Held : Tile<HEIGHT / 8, OWN_COLUMNS / STEP> {
-    static constexpr int GROUPS = HEIGHT / 8, TILES = OWN_COLUMNS / STEP;
+struct Held : Tile<OWN_HEIGHT / 8, OWN_COLUMNS / STEP> {
+    static constexpr int GROUPS = OWN_HEIGHT / 8, TILES = OWN_COLUMNS / STEP;
     // Whether no row of groups M and M + 1 is beyond the matrix.
     static __device__ constexpr bool whole(int M) { return ORDER > NB && 8 * M + 16 <= ORDER; }
 
@@ -123,7 +106,7 @@ struct Left {
                 if (tid + r * CREW < k || !is_there(r, tid, n)) continue;
                 Scalar* const target = a.at(to[r], k);
                 const Scalar* source = out.at(tid + r * CREW, k);
-                UNROLL for (int c = 0; c < NB; ++c, source += out.col) copy_async(target + c * a.stride, source);
+                UNROLL for (int c = 0; c < NB; ++c, source += out.col) copy_by_lines(target + c * a.stride, source);
             }
         }
         commit_copies();

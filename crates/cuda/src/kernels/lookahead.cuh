@@ -270,6 +270,7 @@ __device__ inline void solve_column(Resident a, const Exchange& exchange, int fi
 
 // The columns before `end` behind the panel that follows the one at `first`, up to date with it. By lane `lane` of warp `warp` of `warps`.
 __device__ inline void follow(Resident a, const Exchange& exchange, int first, int end, int order, int warp, int warps, int lane) {
+    if (WINDOW > 0 && WINDOW <= 2 * NB) return;  // there are none
     for (int c = first + 2 * NB + warp * LANES; c < end; c += warps * LANES) {
         if (c + lane < end) solve_column(a, exchange, first, c + lane);
         Lanes::sync();
@@ -285,7 +286,7 @@ __device__ inline void begin_columns(Input in, const Chip& chip, Shared& shared,
     constexpr int WIDE = APART ? LANES : CREW;
     const bool helps = APART && tid >= LANES;
     const Share<WIDE> share = {tid % WIDE, helps ? tid / WIDE - 1 : 0, helps ? HELPERS : 1};
-    if (CROWDS && n < 0) hold_registers(chip.pivots);
+    if (CROWDS && n < 0) hold_registers(reinterpret_cast<u32*>(chip.pivots));
     if (tid == 0) shared.begin();
     for (int i = tid; tid < LANES && i < order; i += LANES) chip.origin[i] = i;
 #pragma unroll 1

@@ -118,17 +118,34 @@ struct Resident {
     }
 };
 
-typedef unsigned char Place;
+// Columns of a window that a warp has where they are held in registers (`held.cuh`), whole steps of products, and the height of them.
+constexpr int OWN_COLUMNS = (WINDOW + CREW / LANES * STEP - 1) / (CREW / LANES * STEP) * STEP, OWN_HEIGHT = ((ORDER > NB ? ORDER : ROWS * LANES) + 15) / 16 * 16;
+// Two steps at most, as far as registers hold that: else too few blocks have room, or too much is kept in memory.
+constexpr bool HOLDS = BATCHLA_TENSOR && WINDOW >= 2 * NB && OWN_COLUMNS <= 2 * STEP && OWN_HEIGHT * OWN_COLUMNS * int(sizeof(Scalar)) <= 160 * 4 * WARP;
+// Beside the window's place are the rows of U that warps solve for, instead of two panels.
+constexpr int FRONT_STRIDE = (PACKS | 1) * Pack::LENGTH, FRONTS = CREW / LANES * OWN_COLUMNS * FRONT_STRIDE;
 
-// Shared memory of a crew whose size depends on the order: the matrix, two panels on the left of a window, of each row its origin
+// A row, or where it stands.
+typedef unsigned char Place;
+// The same where registers hold columns and are scarce: bytes take some to be read.
+template <bool Scarce>
+struct Row {
+    typedef Place Type;
+};
+template <>
+struct Row<true> {
+    typedef Position Type;
+};
+typedef Row<HOLDS>::Type Origin;
+
+// Shared memory of a crew whose size depends on the order: the matrix, what is beside a window, of each row its origin
 // and, row by row, the place in which it stands in each block column; exchanges; origins as they were when each window had been done; for inversion
 // (`INVERTS`), the reciprocals of the diagonal.
 struct Chip {
     Resident matrix, panels;
     Scalar* reciprocal;
-    u32* pivots;
-    Position* origin;
-    Place *place, *past;
+    Origin* origin;
+    Place *pivots, *place, *past;
     int blocks, done;  // of block columns on chip, and of windows before the last; whole words
 
     // `first`: where the matrix begins in memory; only how far from a pack matters.
@@ -136,17 +153,16 @@ struct Chip {
         const u32 stride = Resident::stride_of(order), columns = WINDOW > 0 ? WINDOW : order, padded = (order + 15) / 16 * 16;
         blocks = words((columns + NB - 1) / NB);
         done = WINDOW > 0 ? words((order - 1) / WINDOW) : 0;
-        const u32 elements = stride * (columns + (WINDOW > 0 ? 2 * NB : 0)) + (INVERTS ? padded : 0);
-        const u32 bytes = elements * u32(sizeof(Scalar)) +
-                          padded * (u32(sizeof(Position)) + u32(sizeof(u32)) + blocks + done);
+        const u32 beside = WINDOW == 0 ? 0 : HOLDS ? FRONTS : 2 * NB * stride, elements = stride * columns + beside + (INVERTS ? padded : 0);
+        const u32 bytes = elements * u32(sizeof(Scalar)) + padded * (u32(sizeof(Origin) + sizeof(Place)) + blocks + done);
         unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar) > 16 ? LANES * sizeof(Scalar) : 16));
         Scalar* const start = reinterpret_cast<Scalar*>(part);
         matrix = {start + (ODD ? u64(first) % sizeof(Pack) / sizeof(Scalar) : 0), int(stride)};
-        panels = {start + columns * stride, int(stride)};
+        panels = {start + columns * stride, HOLDS ? FRONT_STRIDE : int(stride)};
         reciprocal = panels.origin;
-        origin = reinterpret_cast<Position*>(part + elements * u32(sizeof(Scalar)));
-        pivots = reinterpret_cast<u32*>(origin + padded);
-        place = reinterpret_cast<Place*>(pivots + padded);
+        origin = reinterpret_cast<Origin*>(part + elements * u32(sizeof(Scalar)));
+        pivots = reinterpret_cast<Place*>(origin + padded);
+        place = pivots + padded;
         past = place + padded * blocks;
     }
     // The matrix, of which column `window` is the first on chip.
@@ -178,7 +194,7 @@ constexpr bool ONCE = WINDOW > 0 && sizeof(Scalar) > 4;
 template <bool Once, class T>
 __device__ inline void copy(T* shared, const T* global) {
     if (Once) {
-        copy_once(shared, global);
+        copy_once<HOLDS && Pack::LENGTH == 1>(shared, global);
     } else if constexpr (HALVES) {
         copy_by_lines(shared, global);
     } else {

@@ -2,14 +2,14 @@
 #pragma once
 #include "instruction.cuh"
 
-// `copy_async` of what is read once.
-template <class T>
+// `copy_async` of what is read once. `Lines`: sixteen bytes, too, go through L1, which takes each sector from L2 once: what goes past it takes one and a half.
+template <bool Lines, class T>
 __device__ inline void copy_once(T* shared, const T* global) {
 #if PTX_ARCH >= 800
     const u32 to = u32(__cvta_generic_to_shared(shared));
     u64 policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    if constexpr (sizeof(T) == 16) {
+    if constexpr (sizeof(T) == 16 && !Lines) {
         asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "l"(policy));
     } else {
         asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(sizeof(T)), "l"(policy));
@@ -19,12 +19,11 @@ __device__ inline void copy_once(T* shared, const T* global) {
 #endif
 }
 
-// `copy_async` of sixteen bytes, whose lines stay in L1 for the copies of their neighbours.
+// `copy_async` through L1 of sixteen bytes, too.
 template <class T>
 __device__ inline void copy_by_lines(T* shared, const T* global) {
-    static_assert(sizeof(T) == 16, "shorter copies all go that way");
 #if PTX_ARCH >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(shared))), "l"(global));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(u32(__cvta_generic_to_shared(shared))), "l"(global), "n"(sizeof(T)));
 #else
     copy_async(shared, global);
 #endif

@@ -39,7 +39,7 @@ __device__ inline void fetch_left(const Chip& chip, Resident to, Output out, int
         const Scalar* source = out.at(tid + top * CREW, k);
         UNROLL for (int c = 0; c < NB; ++c, source += out.col)
             UNROLL for (int r = 0; r < ABREAST; ++r)
-                if (ABREAST == 1 || wanted(top + r)) copy_async(target[r] + c * to.stride, source + r * CREW * out.row);
+                if (ABREAST == 1 || wanted(top + r)) copy_by_lines(target[r] + c * to.stride, source + r * CREW * out.row);
     }
     commit_copies();
 }

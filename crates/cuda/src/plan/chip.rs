@@ -19,17 +19,16 @@ impl ResidentPlan {
         let order = order_on_chip(order, self.panel);
         let bytes = scalar_bytes(scalar);
         let stride = column_stride(scalar, order, self.window > 0);
-        let (columns, done, beside) = match self.window {
-            0 => (order, 0, 0),
-            window => {
-                let beside = self.front(scalar, order).unwrap_or(2 * self.panel * stride);
-                (window, ((order - 1) / window).next_multiple_of(4), beside)
-            }
+        let (columns, done, beside, origin) = match (self.window, self.front(scalar, order)) {
+            (0, _) => (order, 0, 0, 1),
+            // Registers are scarce, and bytes take some to be read.
+            (window, Some(front)) => (window, (order - 1) / window, front, 4),
+            (window, None) => (window, (order - 1) / window, 2 * self.panel * stride, 1),
         };
+        let places = columns.div_ceil(self.panel).next_multiple_of(4) + done.next_multiple_of(4);
         let inverts = usize::from(self.inverts);
         let one = (stride * columns + beside) * bytes
-            + order.next_multiple_of(16)
-                * (8 + inverts * bytes + columns.div_ceil(self.panel).next_multiple_of(4) + done);
+            + order.next_multiple_of(16) * (origin + size_of::<u8>() + inverts * bytes + places);
         self.teams * (one + self.stagger(one, (self.threads * bytes).max(16)))
     }
 

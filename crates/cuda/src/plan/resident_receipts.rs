@@ -76,6 +76,13 @@ pub(super) static HELD: Receipt = Receipt::new(
     "batchla bench plans resident resident:panel=…,window=…,helpers=…: benches/record/nvidia-h200/2026-11-28/choices-held.csv",
 );
 
+/// Of windows of complex doubles, since copies go through L1.
+pub(super) static BY_LINES: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-28",
+    "batchla bench plans resident resident:panel=…,window=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-28/choices-lines.csv",
+);
+
 /// Of windows that divide orders better.
 pub(super) static DIVIDING: Receipt = Receipt::new(
     "NVIDIA H200",
