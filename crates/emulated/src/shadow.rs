@@ -232,7 +232,7 @@ impl Shadow {
         };
         for word in words {
             for cell in region.marks(word, offset, bytes) {
-                if let Some((slot, mark)) = record(cell, access, own, &unordered) {
+                if let Some((slot, mark)) = record(cell, access, own, unordered) {
                     let did = |reads: bool| if reads { "reads" } else { "writes" };
                     let block = if mark.section < block_start { " of another block" } else { "" };
                     let other = format!("thread {}{block} {} it", mark.thread, did(slot != WRITER));
