@@ -40,6 +40,32 @@ fn nan_below_the_diagonal_is_seen() {
 }
 
 #[test]
+fn infinity_that_makes_no_nan_is_seen_whatever_the_plan() {
+    let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+    let n = 61;
+    // In the last element, at the ends of the last column and of the last row; the last matrix has none.
+    let host = Batch::from_fn(4, n, n, |b, i, j| match (b, i, j) {
+        (0, 60, 60) | (1, 0, 60) => f64::INFINITY,
+        (2, 60, 0) => f64::NEG_INFINITY,
+        (_, i, j) if i == j => 4.0,
+        _ => 1.0,
+    });
+    let host = host.unwrap();
+    let problem = Problem::factorize::<f64>(SourceKind::InPlace, *host.layout(), *host.layout()).unwrap();
+    let windows = "resident:panel=8,window=16,helpers=1";
+    for plan in [windows, &format!("{windows},tensor=0"), "resident:window=0", "left-looking", "blocked:finish=0"] {
+        let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan)).unwrap();
+        let (mut lu, mut pivots) = (gpu.to_device(&host).unwrap(), gpu.allocate::<u32>(4 * n).unwrap());
+        let (mut report, mut view) = (Report::allocate(&gpu, 4, Extras::none()).unwrap(), lu.view_mut());
+        let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
+        gpu.run_factorize(&prepared, arguments, &mut gpu.workspace(&prepared).unwrap()).unwrap();
+        let outcomes = report.read_outcomes().unwrap();
+        assert!(outcomes[..3].iter().all(|&outcome| outcome == Outcome::NotFinite), "{plan}: {outcomes:?}");
+        assert_eq!(outcomes[3], Outcome::Regular, "{plan}");
+    }
+}
+
+#[test]
 fn a_subnormal_pivot_gives_no_nan() {
     let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
     let s = f64::from_bits(4);
