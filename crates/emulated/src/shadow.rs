@@ -5,7 +5,6 @@
 //! nothing, as the CUDA guide has it. Reads and writes in between are told apart by counting barriers, not by which thread happened to
 //! run first, so a race is found in every order of turns.
 
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
@@ -96,9 +95,10 @@ struct Region {
     global: Option<Arc<Allocation>>,
     name: String,
     cells: Vec<Cell>,
-    /// Marks of single bytes, of the words of which one alone was touched, and of every word which of these are its own; none where none was.
+    /// Marks of single bytes, of the words of which bytes alone were touched.
     bytes: Vec<[Cell; WORD]>,
-    split: Vec<Option<NonZeroU32>>,
+    /// Of every word, which of these are its own, counted from one; zero: none. Empty until there are some.
+    split: Vec<u32>,
 }
 
 impl Region {
@@ -107,15 +107,15 @@ impl Region {
         let begin = word * WORD;
         let touched = offset.max(begin) - begin..(offset + bytes).min(begin + WORD) - begin;
         if touched.len() < WORD && self.split.is_empty() {
-            self.split = vec![None; self.cells.len()];
+            self.split = vec![0; self.cells.len()];
         }
         match self.split.get_mut(word) {
-            Some(split) if split.is_some() || touched.len() < WORD => {
-                let at = split.get_or_insert_with(|| {
+            Some(split) if *split > 0 || touched.len() < WORD => {
+                if *split == 0 {
                     self.bytes.push([self.cells[word]; WORD]);
-                    NonZeroU32::MIN.saturating_add(self.bytes.len() as u32 - 1)
-                });
-                &mut self.bytes[at.get() as usize - 1][touched]
+                    *split = self.bytes.len() as u32;
+                }
+                &mut self.bytes[*split as usize - 1][touched]
             }
             _ => slice::from_mut(&mut self.cells[word]),
         }
