@@ -3,10 +3,13 @@
 
 mod machine;
 
+use std::cmp::Ordering;
+
 use batchla_core::{
-    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Complex, Extras, FactorizeArgs,
-    Options, Outcome, Problem, Report, ScalarKind, Source, SourceKind, Transpose,
+    Backend, Batch, BatchLayout, BatchedFactorize, BatchedInvert, BatchedSolve, Complex, Extras, FactorizeArgs, Memory,
+    Options, Outcome, Problem, Report, Scalar, ScalarKind, Source, SourceKind, Transpose,
 };
+use batchla_cuda::Cuda;
 use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
@@ -63,6 +66,53 @@ fn infinity_that_makes_no_nan_is_seen_whatever_the_plan() {
         assert!(outcomes[..3].iter().all(|&outcome| outcome == Outcome::NotFinite), "{plan}: {outcomes:?}");
         assert_eq!(outcomes[3], Outcome::Regular, "{plan}");
     }
+}
+
+#[test]
+fn of_numbers_that_differ_in_their_last_bits_the_largest_is_chosen_and_of_equals_the_first() {
+    let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
+    chooses_the_largest::<f64>(&gpu, f64::EPSILON);
+    chooses_the_largest::<f32>(&gpu, f32::EPSILON);
+    chooses_the_largest::<Complex<f64>>(&gpu, Complex::new(f64::EPSILON, 0.0));
+    chooses_the_largest::<Complex<f32>>(&gpu, Complex::new(f32::EPSILON, 0.0));
+}
+
+fn chooses_the_largest<T: Scalar>(gpu: &Cuda, epsilon: T) {
+    let n = 61;
+    // What column `first` has from its diagonal on: one, and so many units in the last place. The columns before it are the identity's.
+    let units = |b: usize, i: usize| i * 7 % if b < 4 { 61 } else { 5 };
+    let first = |b: usize| [0, 3, 8, 50][b % 4];
+    // The last matrix: row 40 comes first, so that row 0 stands behind row 32, of which a thread may have both, when they tie for the second column.
+    let (batch, exchanged) = (9, 8);
+    let small = |k: usize| (0..k).fold(T::zero(), |sum, _| sum + epsilon);
+    let host = Batch::from_fn(batch, n, n, |b, i, j| match j.cmp(&first(b)) {
+        _ if b == exchanged && j == 0 => small(usize::from(i == 40)),
+        _ if b == exchanged && j == 1 => small(if i % 32 == 0 { 3 } else { 1 }),
+        Ordering::Less if i == j => T::one(),
+        Ordering::Less => T::zero(),
+        Ordering::Equal => T::one() + small(units(b, i)),
+        Ordering::Greater => small((i * 31 + j * j * 17) % 61) / small(40),
+    });
+    let host = host.unwrap();
+    let problem = Problem::factorize::<T>(SourceKind::InPlace, *host.layout(), *host.layout()).unwrap();
+    let mut all = Vec::new();
+    for plan in ["left-looking", "resident:window=0", "resident:panel=4,window=16,helpers=1"] {
+        let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan)).unwrap();
+        let (mut lu, mut pivots) = (gpu.to_device(&host).unwrap(), gpu.allocate::<u32>(batch * n).unwrap());
+        let (mut report, mut view) = (Report::allocate(gpu, batch, Extras::none()).unwrap(), lu.view_mut());
+        let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
+        gpu.run_factorize(&prepared, arguments, &mut gpu.workspace(&prepared).unwrap()).unwrap();
+        let mut chosen = vec![0; batch * n];
+        <Cuda as Backend>::Memory::read(pivots.slice(), &mut chosen).unwrap();
+        for b in 0..exchanged {
+            let most = (first(b)..n).map(|i| units(b, i)).max().unwrap();
+            let expected = (first(b)..n).find(|&i| units(b, i) == most).unwrap();
+            assert_eq!(chosen[b * n + first(b)] as usize, expected, "{plan}, {}, matrix {b}", T::KIND);
+        }
+        assert_eq!(chosen[exchanged * n..][..2], [40, 32], "{plan}, {}", T::KIND);
+        all.push((chosen, gpu.to_host(&lu).unwrap().as_slice().to_vec()));
+    }
+    assert!(all.iter().all(|one| *one == all[0]), "{}", T::KIND);
 }
 
 #[test]

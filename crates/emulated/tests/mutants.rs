@@ -472,7 +472,7 @@ mutants! {
         file: "window.cuh", from: "wait_copies<AHEAD>();\n", to: "wait_copies<AHEAD + 1>();\n", plan: "resident:panel=4,window=8", shown: Check("copy under way"),
     }
     a_panel_comes_to_where_others_still_read_the_one_before {
-        file: "window.cuh", from: "SLOTS < 5 ? SLOTS - 2 : 3", to: "SLOTS - 1", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
+        file: "window.cuh", from: "SLOTS < 5 ? SLOTS - 2 : 3", to: "SLOTS - 1", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("copy under way"),
     }
     a_panel_comes_to_where_the_last_window_is_still_read {
         file: "window.cuh", from: "    crew_sync();\n    if constexpr (HOLDS) {\n        settle", to: "    if constexpr (HOLDS) {\n        settle", order: 61, plan: "resident:panel=4,window=8,helpers=1", shown: Check("race"),
@@ -571,7 +571,20 @@ mutants! {
         file: "getf2.cuh", from: "place = which == r ? panel.place(r, tid) : place;", to: "", plan: "resident", shown: Results,
     }
     the_row_on_the_diagonal_is_never_chosen {
-        file: "getf2.cuh", from: "panel.place(r, tid) >= j ?", to: "panel.place(r, tid) > j ?", order: 13, plan: "resident:panel=4",
+        file: "getf2.cuh", from: "panel.place(r, tid) >= j ?", to: "panel.place(r, tid) > j ?", scalar: ScalarKind::C32, order: 13,
+        plan: "resident:panel=4", shown: Results,
+    }
+    a_panels_first_row_is_never_chosen {
+        file: "getf2.cuh", from: "panel.place(r, tid) >= 0 ? ~0u", to: "panel.place(r, tid) > 0 ? ~0u", order: 13, plan: "resident:panel=4", shown: Results,
+    }
+    ties_are_not_seen_in_quotients {
+        file: "getf2.cuh", from: "if (BY_QUOTIENTS) ties = quotient >= upper_key(Real(1)) - 1;", to: ";", order: 48, plan: "resident", shown: Results,
+    }
+    equal_quotients_are_no_tie {
+        file: "getf2.cuh", from: "quotient >= upper_key(Real(1)) - 1", to: "quotient > upper_key(Real(1)) - 1", order: 48, plan: "resident", shown: Results,
+    }
+    columns_of_the_inverse_stay_where_they_are {
+        file: "getrf_getri.cu", from: "chip.origin[first + c] * result.col", to: "u64(first + c) * result.col", plan: "resident", step: Step::All,
         shown: Results,
     }
     rows_that_are_dealt_are_said_to_have_been_chosen_where_they_stand {
@@ -765,7 +778,7 @@ mutants! {
         plan: BLOCK_COLUMNS, step: Step::Invert, shown: Check("uninitialised memory"),
     }
     the_list_of_moves_is_too_short {
-        file: "panel.cuh", from: "Position from[2 * NB], to[2 * NB];", to: "Position from[NB], to[NB];",
+        file: "team.cuh", from: "Position from[2 * NB], to[2 * NB];", to: "Position from[NB], to[NB];",
         shown: Check("undefined behaviour"),
     }
 

@@ -47,18 +47,22 @@ __device__ inline void invert_upper(const Chip& chip, Scalar (*corner)[LINE], in
 }
 
 // The columns of X, from the right to the left, and at once into the result. Returns whether an element is not finite.
-__device__ inline bool solve_lower(const Chip& chip, Scalar (*corner)[LINE], Output result, int n, int order, int tid, bool wanted) {
+__device__ inline bool solve_lower(const Chip& chip, Shared& shared, Output result, int n, int order, int tid, bool wanted) {
     const Resident a = chip.matrix;
+    Scalar (*const corner)[LINE] = shared.upper;
     Real trace = 0;
     for (int first = order - NB; first >= 0; first -= NB) {
         Rows<Resident> rows(a, a, first, n, order, tid);
-        rows.subtract_right(a, [&] { rows.copy_corner(corner); });
+        rows.subtract_right(a, [&] {
+            rows.copy_corner(corner);
+            for (int c = tid; c < NB; c += CREW) shared.distance[c] = chip.origin[first + c] * result.col;
+        });
         rows.solve_lower(corner, a);
         rows.for_each([&](Scalar& x, int i, int j) {
             if (i >= order) return;
             *a.at(i, j) = x;
             trace = traced(trace, x);
-            if (wanted && i < n && j < n) *result.at(i, chip.origin[j]) = x;
+            if (wanted && i < n && j < n) result.at(i, 0)[shared.distance[j - first]] = x;
         });
         crew_sync();  // threads beyond the last row take it for their own
     }
@@ -171,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(CREW* TEAMS, BATCHLA_BLOCKS)
                 bad = !wanted ? false : safe ? invert_in_registers(shared, result, n, order, tid) : invert_with_care(shared, result, n, tid);
             } else {
                 invert_upper(chip, shared.upper, n, order, tid);
-                bad = solve_lower(chip, shared.upper, result, n, order, tid, wanted);
+                bad = solve_lower(chip, shared, result, n, order, tid, wanted);
             }
             if (crew_any(bad) && word == 0) word = NOT_FINITE;
         }

@@ -16,7 +16,7 @@ struct alignas(16) Exchange {
 struct Shared : Election {
     union {
         Exchange exchange[IN_REGISTERS ? 1 : 2];  // of the two panels that are worked with at a time
-        u64 distance[NB];                         // where there is one panel, which row of A each row of U was, or how far into a result that leads
+        u64 distance[NB];                         // which row of A each row of U was, or how far into a result that leads: of a matrix that is one panel, or of a block column
     };
     Scalar upper[IN_REGISTERS ? 1 : NB][LINE];  // the rows of U of the next panel
 
@@ -25,6 +25,9 @@ struct Shared : Election {
     // The rows chosen, the one of column j in line j.
     __device__ Scalar (*rows())[CANDIDATE] { return reinterpret_cast<Scalar(*)[CANDIDATE]>(candidates(0)[0].row); }
 };
+
+// Whether rows are asked for their places at each column of a panel, or carry along that they may be chosen; as measured.
+constexpr bool BY_PLACE = IN_REGISTERS || (Number<Scalar>::COMPLEX && (sizeof(Scalar) == 8) == (WINDOW == 0));
 
 // The warp that factors panels has those rows that were at places top + lane, top + lane + LANES ... when they were dealt.
 template <int Rows>
@@ -171,7 +174,7 @@ __device__ inline void factor_panel(Panels<Rows>& panel, Resident work, Shared& 
             getf2_with_care(panel, work, shared, first, n, order, lane);
             break;
         }
-        if (getf2_plain<WIDTH, IN_REGISTERS>(panel, shared, first, lane)) break;
+        if (getf2_plain<WIDTH, IN_REGISTERS, BY_PLACE>(panel, shared, first, lane)) break;
         plain = false;
         UNROLL for (int r = 0; r < Rows; ++r) panel.position[r] = was[r];
     }

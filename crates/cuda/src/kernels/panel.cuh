@@ -80,21 +80,23 @@ struct alignas(16) Candidate {
 
 constexpr int CANDIDATE = sizeof(Candidate) / sizeof(Scalar);  // elements from one to the next
 
-// The exchanges of a panel, and the moves that they come to.
-struct Moves {
-    Position pivot[NB];
-    Position from[2 * NB], to[2 * NB];
-    int count;
-};
-
 // Whether all candidates of a panel are kept, so that the rows chosen need not be written down again.
 constexpr bool ALL_KEPT = WARPS <= 2;
 
+// The rows chosen, where they are written down again.
+template <bool Kept>
+struct Chosen {
+    Scalar row[NB][LINE];
+    __device__ Scalar* chosen_again(int j) { return row[j]; }
+};
+template <>
+struct Chosen<true> {
+    __device__ Scalar* chosen_again(int) { return nullptr; }
+};
+
 // What it takes to choose pivots, and the rows chosen.
-struct alignas(16) Election {
+struct alignas(16) Election : Chosen<ALL_KEPT> {
     Candidate candidate[ALL_KEPT ? NB : 2][WARPS];
-    Scalar row[ALL_KEPT ? 1 : NB][LINE];
-    Moves moves;
     u32 zero;     // the first column whose pivot is zero
     u64 meeting;  // of warps whose ways part
 
@@ -105,6 +107,6 @@ struct alignas(16) Election {
     __device__ Candidate* candidates(int j) { return candidate[ALL_KEPT ? j : j & 1]; }
     // The row chosen in column j, as seen by a thread of the warp that had it.
     __device__ Scalar* chosen(int j, int tid) {
-        return ALL_KEPT ? candidate[ALL_KEPT ? j : 0][tid / LANES].row : row[ALL_KEPT ? 0 : j];
+        return ALL_KEPT ? candidate[ALL_KEPT ? j : 0][tid / LANES].row : chosen_again(j);
     }
 };

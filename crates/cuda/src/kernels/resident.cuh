@@ -146,13 +146,13 @@ struct Chip {
     Scalar* reciprocal;
     Origin* origin;
     Place *pivots, *place, *past;
-    int blocks, done;  // of block columns on chip, and of windows before the last; whole words
+    int blocks, done;  // of block columns on chip, and of windows before the last
 
     // `first`: where the matrix begins in memory; only how far from a pack matters.
     __device__ Chip(unsigned char* memory, int order, int team, const Scalar* first = nullptr) {
         const u32 stride = Resident::stride_of(order), columns = WINDOW > 0 ? WINDOW : order, padded = (order + 15) / 16 * 16;
-        blocks = words((columns + NB - 1) / NB);
-        done = WINDOW > 0 ? words((order - 1) / WINDOW) : 0;
+        blocks = (columns + NB - 1) / NB;
+        done = WINDOW > 0 ? (order - 1) / WINDOW : 0;
         const u32 beside = WINDOW == 0 ? 0 : HOLDS ? FRONTS : 2 * NB * stride, elements = stride * columns + beside + (INVERTS ? padded : 0);
         const u32 bytes = elements * u32(sizeof(Scalar)) + padded * (u32(sizeof(Origin) + sizeof(Place)) + blocks + done);
         unsigned char* part = memory + team * (bytes + stagger(bytes, LANES * sizeof(Scalar) > 16 ? LANES * sizeof(Scalar) : 16));
@@ -173,8 +173,6 @@ struct Chip {
     __device__ int row_in(int i, int from, int first, int begin) const { return i < first + NB ? i : place_of(from, (first - begin) / NB); }
     // Whence the row has come that stood at place i when window `w` had been done.
     __device__ Place& past_origin(int i, int w) const { return past[i * done + w]; }
-    // So many bytes, in whole words: threads that write bytes of their own write words of their own.
-    static __device__ int words(int bytes) { return (bytes + 3) / 4 * 4; }
 };
 
 // What teams of one warp use at the same time.

@@ -17,10 +17,18 @@ constexpr int STAGES = BATCHLA_STAGES;
 // Whether the diagonal blocks stay in shared memory once they are factored.
 constexpr bool KEEPS_DIAGONAL = STAGES > 0 && !RIGHT_LOOKING;
 
+// The exchanges of a panel, and the moves that they come to.
+struct Moves {
+    Position pivot[NB];
+    Position from[2 * NB], to[2 * NB];
+    int count;
+};
+
 // What the threads of one matrix share, beside what depends on the order.
 struct alignas(16) Team : Election {
     Scalar upper[2][NB][LINE];     // rows of U, to be multiplied with
     Scalar diagonal[KEEPS_DIAGONAL ? 1 : NB][LINE];  // columns of the unit lower triangle that makes them
+    Moves moves;
 };
 
 // Shared memory of a team whose size depends on the order: the panel where it is not in registers, the streamed part, diagonal

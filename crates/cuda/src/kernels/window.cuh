@@ -122,7 +122,6 @@ __device__ inline bool getrf_by_windows(Input in, Output out, const Chip& chip, 
         factor_columns(chip, shared, window, end, n, order, tid);
         // What comes from the left asks in the last block column where rows stand: rows of U, too.
         for (int i = tid; i < end - NB; i += CREW) chip.place_of(chip.origin[i], last_block(window, end)) = i;
-        crew_sync();
         if constexpr (HOLDS) {
             bad |= store_held(chip, out, window, min(end, kept), kept, tid);
         } else {

@@ -25,7 +25,7 @@ impl ResidentPlan {
             (window, Some(front)) => (window, (order - 1) / window, front, 4),
             (window, None) => (window, (order - 1) / window, 2 * self.panel * stride, 1),
         };
-        let places = columns.div_ceil(self.panel).next_multiple_of(4) + done.next_multiple_of(4);
+        let places = columns.div_ceil(self.panel) + done;
         let inverts = usize::from(self.inverts);
         let one = (stride * columns + beside) * bytes
             + order.next_multiple_of(16) * (origin + size_of::<u8>() + inverts * bytes + places);
@@ -110,7 +110,8 @@ pub(super) fn election_bytes(scalar: ScalarKind, panel: usize, threads: usize) -
     let row = panel.div_ceil(16 / scalar_bytes(scalar)) * 16;
     let told = 2 * scalar_bytes(scalar) + if warps > 1 { 8 } else { 0 };
     let candidate = ((row + told).div_ceil(16) | 1) * 16;
-    let (kept, lines) = if warps <= 2 { (panel, 1) } else { (2, panel) };
-    let counted = ((5 * panel + 2) * 4).next_multiple_of(8) + 8;
-    (kept * warps * candidate + lines * line_bytes(scalar, panel) + counted).next_multiple_of(16)
+    let (kept, lines) = if warps <= 2 { (panel, 0) } else { (2, panel) };
+    // The first zero pivot, and where warps meet.
+    let others = 16;
+    kept * warps * candidate + lines * line_bytes(scalar, panel) + others
 }

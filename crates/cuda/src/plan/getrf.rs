@@ -340,7 +340,8 @@ impl GetrfPlan {
     fn fixed_bytes(&self, scalar: ScalarKind) -> usize {
         let line = line_bytes(scalar, self.panel);
         let lines = if self.keeps_diagonal() { 2 * self.panel + 1 } else { 3 * self.panel };
-        let team = election_bytes(scalar, self.panel, self.threads) + lines * line;
+        let moves = (5 * self.panel + 1) * 4;
+        let team = election_bytes(scalar, self.panel, self.threads) + lines * line + moves;
         let tree = if self.search == Search::Tree { self.threads * 12 } else { 0 };
         self.teams * team.next_multiple_of(16) + tree
     }
