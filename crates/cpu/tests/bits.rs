@@ -160,7 +160,7 @@ fn everything<T: CpuScalar>(cpu: &Cpu, plan: &str, a: &Batch<T>, b: &Batch<T>) -
 fn plans_and_instruction_sets_of_one_arithmetic_give_the_same_bits<T: CpuScalar>() {
     let sets = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
     let cpus: Vec<_> = sets.map(|set| Cpu::builder().threads(1).instruction_set(set).build().unwrap()).collect();
-    for n in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 33, 48, 55, 64, 65, 83] {
+    for n in [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 33, 48, 55, 64, 65, 83, 150] {
         let mut random = matrices::Random::new(n as u64);
         let tiny = T::SAFE_MINIMUM.to_f64() / 2.0;
         let a = Batch::<T>::from_fn(19, n, n, |b, _, j| match b % 4 {

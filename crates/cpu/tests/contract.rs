@@ -162,7 +162,7 @@ fn right_hand_sides_that_are_not_finite_are_reported<T: CpuScalar>() {
 
 fn equal_candidates_go_to_the_first_row<T: CpuScalar>() {
     let cpu = Cpu::new();
-    for n in [2, 8, 9, 33, 50] {
+    for n in [2, 8, 9, 33, 50, 130, 200] {
         // Hadamard-like signs: every candidate of the first column is of size one, every later one is an exact tie too often to guess.
         let a = Batch::<T>::from_fn(1, n, n, |_, i, j| {
             T::from_f64(if (i & j).count_ones() % 2 == 0 { 1.0 } else { -1.0 }, 0.0)

@@ -44,43 +44,43 @@ impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Exchange<'_, L> {
     #[inline(always)]
     fn run<Same: Lanes<Number = T>>(self) {
         let Self { a, ld, top, exchanges } = self;
-        let reals = L::Vector::as_reals_mut(L::as_vectors_mut(a));
-        let column = ld * L::PARTS * L::COUNT;
         // Few columns at a time, which stay in the cache.
-        for columns in reals.chunks_mut(COLUMNS * column) {
+        for columns in a.chunks_mut(COLUMNS * ld) {
             let vectors = exchanges.chunks(L::COUNT).zip((top..).step_by(L::COUNT));
             for (exchanges, top) in vectors {
                 if exchanges.len() > 1 {
-                    exchange_vector::<L>(columns, column, top, exchanges);
+                    exchange_vector(columns, ld, top, exchanges);
                 } else {
-                    exchange_row::<L>(columns, column, (top, exchanges[0] as usize));
+                    exchange_row(columns, ld, (top, exchanges[0] as usize));
                 }
             }
         }
     }
 }
 
-/// Makes one exchange in columns of so many real numbers.
+/// Makes one exchange, in columns of `ld` vectors.
 #[inline(always)]
-fn exchange_row<L: Lanes>(columns: &mut [<L::Vector as Vector>::Real], column: usize, (i, p): (usize, usize)) {
+pub(super) fn exchange_row<L: Lanes>(columns: &mut [L], ld: usize, (i, p): (usize, usize)) {
     let (i, p) = (place::<L>(i), place::<L>(p));
-    for own in columns.chunks_exact_mut(column) {
+    for own in reals(columns).chunks_exact_mut(ld * L::PARTS * L::COUNT) {
         for part in 0..L::PARTS {
             own.swap(i + part * L::COUNT, p + part * L::COUNT);
         }
     }
 }
 
+/// The real numbers of vectors.
+#[inline(always)]
+fn reals<L: Lanes>(vectors: &mut [L]) -> &mut [<L::Vector as Vector>::Real] {
+    L::Vector::as_reals_mut(L::as_vectors_mut(vectors))
+}
+
 /// Makes the exchanges of the rows of a vector, which begins with row `top`, or of the first of them, in turn.
 ///
 /// What comes to such a row stays there, and no later exchange asks for it: these rows are put in their places together, by half as many stores.
 #[inline(always)]
-fn exchange_vector<L: Lanes>(
-    columns: &mut [<L::Vector as Vector>::Real],
-    column: usize,
-    top: usize,
-    exchanges: &[u32],
-) {
+fn exchange_vector<L: Lanes>(columns: &mut [L], ld: usize, top: usize, exchanges: &[u32]) {
+    let column = ld * L::PARTS * L::COUNT;
     let mut from = [0; MOST_LANES];
     for k in 0..L::COUNT {
         from[k] = place::<L>(exchanges.get(k).map_or(top + k, |&p| p as usize));
@@ -89,7 +89,7 @@ fn exchange_vector<L: Lanes>(
     let top = place::<L>(top);
     // Looked at here, not in every column.
     assert!(from.iter().fold(top + L::COUNT - 1, |most, &p| most.max(p)) + (L::PARTS - 1) * L::COUNT < column);
-    for own in columns.chunks_exact_mut(column) {
+    for own in reals(columns).chunks_exact_mut(column) {
         for part in 0..L::PARTS {
             let part = part * L::COUNT;
             let numbers = own.as_mut_ptr();

@@ -1,8 +1,10 @@
 //! A panel of few columns, factored one after another: each takes its update from those before it while it is in registers.
 
+use std::hint::select_unpredictable;
+
 use batchla_core::Scalar;
 
-use super::laswp::exchange_rows;
+use super::laswp::exchange_row;
 use super::tile::{Factors, lanes_after, load, number, spread, store, subtract};
 use crate::scalar::reciprocal;
 use crate::simd::{Lanes, Vector, Work};
@@ -40,36 +42,31 @@ impl<T: Scalar> Work<T> for FactorPanel<'_, T> {
         }
         for k in 0..width {
             let row = top + k;
-            let p = first_of(&a[k * ld + first..k * ld + vectors], best.most(), k) + top;
+            let largest = best.largest();
+            let p = first_of(&a[k * ld + first..k * ld + vectors], largest, k) + top;
             exchanges[k] = p as u32;
             let (before, own) = a.split_at_mut(k * ld);
             let (own, after) = own.split_at_mut((2 * ld).min((width - k) * ld));
             if own.len() > ld {
                 update(before, &mut own[ld..], (ld, vectors), first);
             }
+            // Number by number, and before this column is worked on: soon vectors are loaded, and a load of a vector waits for the store of a lane.
+            exchange_row(before, ld, (row, p));
+            exchange_row(after, ld, (row, p));
             let (column, next) = own.split_at_mut(ld);
             let column = &mut column[..vectors];
-            let pivot = number(column, p);
-            let mut factor = None;
-            if pivot == num_traits::zero() {
-                // Nothing to scale: all below is zero. The update goes on, as LAPACK's does.
-                zero_pivot = zero_pivot.or(Some(row));
-            } else if pivot.abs1() >= L::Number::SAFE_MINIMUM {
-                factor = Some(L::splat(reciprocal(pivot)));
+            let size = L::Vector::as_reals(&[largest])[0];
+            let factor = if L::has_reciprocal(size) {
+                Some(spread(column, p).reciprocal_of_size(size))
             } else {
-                for i in (row..order).filter(|&i| i != p) {
-                    let x = number(column, i).divide(pivot);
-                    L::set_lane(column, i / L::COUNT, i % L::COUNT, x);
-                }
-            }
+                zero_pivot = zero_pivot.or((number(column, p) == num_traits::zero()).then_some(row));
+                other_factor(column, (row, p), order)
+            };
             best = if next.is_empty() {
                 exchange_and_eliminate::<L, false>(column, next, (row, p), factor)
             } else {
                 exchange_and_eliminate::<L, true>(column, &mut next[..vectors], (row, p), factor)
             };
-            // Number by number, in columns that are not looked at soon: a load of a vector waits for the store of a lane.
-            exchange_rows(before, ld, row, &exchanges[k..=k]);
-            exchange_rows(after, ld, row, &exchanges[k..=k]);
         }
         zero_pivot
     }
@@ -126,6 +123,24 @@ fn update_below<L: Lanes, const R: usize>(before: &[L], own: &mut [L], ld: usize
     store(own, ld, i, 0, x);
 }
 
+/// What to scale a column with whose pivot is not to be divided by as others are. `None` where nothing is left to scale: all is zero, or was divided.
+#[cold]
+#[inline(never)]
+fn other_factor<L: Lanes>(column: &mut [L], (row, p): (usize, usize), order: usize) -> Option<L> {
+    let pivot = number(column, p);
+    if pivot.abs1() >= L::Number::SAFE_MINIMUM {
+        return Some(L::splat(reciprocal(pivot)));
+    }
+    // Nothing to scale below a zero pivot. The update goes on, as LAPACK's does.
+    if pivot != num_traits::zero() {
+        for i in (row..order).filter(|&i| i != p) {
+            let x = number(column, i).divide(pivot);
+            L::set_lane(column, i / L::COUNT, i % L::COUNT, x);
+        }
+    }
+    None
+}
+
 /// Exchanges rows `row` and `p` of a column, scales what is below and, where there is a `NEXT` column, eliminates it from that; gives the
 /// largest sizes that are left there.
 #[inline(always)]
@@ -137,20 +152,15 @@ fn exchange_and_eliminate<L: Lanes, const NEXT: bool>(
 ) -> L::Vector {
     let (first, lane) = (row / L::COUNT, row % L::COUNT);
     let (own, below) = (L::Vector::lane_mask(lane), lanes_after::<L>(lane));
-    let (there, step) = (L::count(p), L::count(L::COUNT));
-    let (old, pivot) = (spread(column, row), spread(column, p));
-    let (old_next, u) = if NEXT { (spread(next, row), spread(next, p)) } else { (L::zero(), L::zero()) };
-    let scaled = |x: L| if let Some(factor) = factor { x.times(factor) } else { x };
+    let pivot = take_pivot(column, (row, p));
+    let u = if NEXT { take_pivot(next, (row, p)) } else { L::zero() };
     let mut best = L::Vector::splat(num_traits::zero());
-    let mut rows = L::Vector::counting().add(L::count(first * L::COUNT));
     for i in first..column.len() {
-        let here = rows.equals(there);
-        rows = rows.add(step);
-        let x = L::select(here, old, column[i]);
-        let l = scaled(x);
+        let x = column[i];
+        let l = if let Some(factor) = factor { x.times(factor) } else { x };
         column[i] = if i == first { L::select(below, l, L::select(own, pivot, x)) } else { l };
         if NEXT {
-            let x = L::select(here, old_next, next[i]);
+            let x = next[i];
             let rest = x.minus_product(l, u);
             if i == first {
                 next[i] = L::select(below, rest, L::select(own, u, x));
@@ -164,23 +174,32 @@ fn exchange_and_eliminate<L: Lanes, const NEXT: bool>(
     best
 }
 
+/// Gives the number in row `p`, where that of `row` takes its place: in a whole vector, which is loaded again soon.
+#[inline(always)]
+fn take_pivot<L: Lanes>(column: &mut [L], (row, p): (usize, usize)) -> L {
+    let (old, pivot) = (spread(column, row), spread(column, p));
+    let (at, lane) = (p / L::COUNT, L::Vector::lane_mask(p % L::COUNT));
+    column[at] = L::select(lane, old, column[at]);
+    pivot
+}
+
 /// The first row from `first` on whose size is `largest`; `first` where that is zero.
 #[inline(always)]
-fn first_of<L: Lanes>(column: &[L], largest: <L::Vector as Vector>::Real, first: usize) -> usize {
-    if largest == num_traits::zero() {
+fn first_of<L: Lanes>(column: &[L], largest: L::Vector, first: usize) -> usize {
+    if L::Vector::as_reals(&[largest])[0] == num_traits::zero() {
         return first;
     }
-    let (target, together) = (L::Vector::splat(largest), 64 / L::COUNT);
-    let mut open = u64::MAX << first;
-    for (at, vectors) in column.chunks(together).enumerate() {
+    let mut row = first;
+    // All of them, from the last on: to stop where it is found would have the processor guess where.
+    for (at, vectors) in column.chunks(64 / L::COUNT).enumerate().rev() {
         let mut found = 0;
         for (i, x) in vectors.iter().enumerate() {
-            found |= u64::from(L::Vector::bits(x.size().equals(target))) << (i * L::COUNT);
+            found |= u64::from(L::Vector::bits(x.size().equals(largest))) << (i * L::COUNT);
         }
-        if found & open != 0 {
-            return at * 64 + (found & open).trailing_zeros() as usize;
+        if at == 0 {
+            found &= u64::MAX << first;
         }
-        open = u64::MAX;
+        row = select_unpredictable(found != 0, at * 64 + found.trailing_zeros() as usize, row);
     }
-    first
+    row
 }
