@@ -26,6 +26,7 @@ mod verify;
 mod warm;
 
 use std::error::Error as _;
+use std::io::ErrorKind::BrokenPipe;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -99,11 +100,14 @@ fn main() -> ExitCode {
     .into()
 }
 
-/// Prints what a command has to say.
+/// Prints what a command has to say. Who stops reading, as `head` does, has read enough.
 fn print(command: &str, text: &str) -> Result<u8, Error> {
-    writeln!(std::io::stdout(), "{text}")
-        .map_err(|e| Error::new(ErrorKind::Io, command, "the result cannot be printed").caused_by(e))?;
-    Ok(SUCCESS)
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(e) if e.kind() != BrokenPipe => {
+            Err(Error::new(ErrorKind::Io, command, "the result cannot be printed").caused_by(e))
+        }
+        _ => Ok(SUCCESS),
+    }
 }
 
 /// The error and what caused it, a line each.

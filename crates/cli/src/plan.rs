@@ -14,13 +14,15 @@ use crate::print;
 /// Tell which plan would compute a problem, what it takes, and why it and no other.
 ///
 /// Nothing is computed, and no GPU is needed: --gpu names one. Without it the plan is that for the GPU at hand, or for an NVIDIA H200 where there is none.
-/// A plan of CUDA is a family of kernels with its numbers: `left-looking`, or `left-looking:panel=16,threads=128` where some of them are asked for. Told are
+/// A plan of CUDA is a family of kernels with its numbers: `left-looking`, or `left-looking:panel=16,threads=128` where some of them are asked for.
 ///
-/// - what is launched, for each part of the batch: threads and shared memory of a block, matrices that it works on at once, and how many
-///   blocks a multiprocessor is expected to hold, bound by what;
-/// - where its numbers come from: the row of the table, measured on which GPU, when, and how;
-/// - why each other plan was not chosen. Those that are there to be compared with run only by name (--plan, here and in every command that computes);
-/// - the id of its arithmetic: plans of one id give the same bits for the same matrix.
+/// Told is what is launched, for each part of the batch: threads and shared memory of a block, matrices that it works on at once, and how many
+/// blocks a multiprocessor is expected to hold, bound by what.
+///
+/// Then where its numbers come from: the row of the table, measured on which GPU, when, and how. Then why each other plan was not chosen;
+/// those that are there to be compared with run only by name (--plan, here and in every command that computes).
+///
+/// And the id of its arithmetic: plans of one id give the same bits for the same matrix.
 ///
 /// The matrices choose no plan. The batch's size may, among plans of one arithmetic: on a GPU few large matrices are each shared out to many blocks (`spread`).
 #[derive(Debug, Args)]

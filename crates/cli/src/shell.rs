@@ -1,14 +1,13 @@
 //! `batchla completions`, `batchla man`: what a shell and a manual want to know of the program.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 use batchla::{Error, ErrorKind};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::{SUCCESS, print};
+use crate::print;
 
 /// Print completions for a shell.
 #[derive(Debug, Args)]
@@ -43,9 +42,7 @@ impl Completions {
     pub(crate) fn run(&self, mut program: Command) -> Result<u8, Error> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut program, "batchla", &mut text);
-        let printed = std::io::stdout().write_all(&text);
-        printed.map_err(|e| Error::new(ErrorKind::Io, "completions", "they cannot be printed").caused_by(e))?;
-        Ok(SUCCESS)
+        print("completions", String::from_utf8_lossy(&text).trim_end())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::pipeline::{self, CHUNKS};
 use crate::progress::Progress;
 use crate::sink::Outputs;
 use crate::summary::{Check, Summary};
-use crate::{SOME_FAILED, SUCCESS};
+use crate::{SOME_FAILED, SUCCESS, print};
 
 /// What the program itself takes, at most a quarter of the bound.
 const OWN: usize = 8_000_000;
@@ -87,9 +87,13 @@ impl Streaming {
             let text = if self.json { summary.to_json()? } else { summary.to_string() };
             // Where results go to standard output, words do not.
             let piped = output == Some("-") || self.outcomes.as_deref() == Some("-");
-            let printed =
-                if piped { writeln!(std::io::stderr(), "{text}") } else { writeln!(std::io::stdout(), "{text}") };
-            printed.map_err(|e| Error::new(ErrorKind::Io, O::NAME, "the summary cannot be printed").caused_by(e))?;
+            if piped {
+                let printed = writeln!(std::io::stderr(), "{text}");
+                printed
+                    .map_err(|e| Error::new(ErrorKind::Io, O::NAME, "the summary cannot be printed").caused_by(e))?;
+            } else {
+                print(O::NAME, &text)?;
+            }
             if !summary.all_well() {
                 code = SOME_FAILED;
             }

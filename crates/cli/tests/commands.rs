@@ -216,6 +216,21 @@ fn shells_and_manuals_know_every_command() {
 }
 
 #[test]
+fn whoever_stops_reading_has_read_enough() {
+    let bench = Bench::new();
+    bench.well(&["generate", "uniform", "--batch", "3", "--order", "4", "-o", "a.npy"]);
+    for words in
+        [&["plan", "f64", "8"][..], &["devices"], &["completions", "bash"], &["invert", "a.npy", "-o", "x.npy"]]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = bench.command(words).stdout(writer).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*errors), (Some(0), ""), "{words:?}");
+    }
+}
+
+#[test]
 fn kernels_of_no_problem_or_no_gpu_are_refused() {
     let bench = Bench::new();
     for (words, told) in [

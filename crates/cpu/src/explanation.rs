@@ -4,6 +4,7 @@ use batchla_core::{
     Chosen, Error, Explanation, Numbers, Operation, Options, Plan, Problem, Rejection, SourceKind, Step,
 };
 
+use crate::engine::STREAMS_RECEIPT;
 use crate::plan::{
     BLOCKED_RECEIPT, CpuPlan, INTERLEAVED_RECEIPT, PAIRS_RECEIPT, are_fastest_in_pairs, blocked_up_to,
     interleaved_up_to,
@@ -41,6 +42,14 @@ impl CpuPlan {
                 problem.order()
             ),
             receipt: PAIRS_RECEIPT,
+        }))
+        .chain(plan.streams(problem).then(|| Numbers {
+            row: format!(
+                "blocked, {} {}, results of more than 8 MiB apart from the input: past the caches",
+                problem.operation().name(),
+                problem.scalar()
+            ),
+            receipt: STREAMS_RECEIPT,
         }))
         .collect();
         let others = Self::NAMES.into_iter().filter(|name| *name != plan.name());

@@ -92,6 +92,11 @@ impl CpuPlan {
         self.engine().is_some_and(|engine| engine.kind() == Kind::Blocked)
     }
 
+    /// Whether results go past the caches, where they lie without gaps.
+    pub(crate) fn streams(&self, problem: &Problem) -> bool {
+        self.engine().is_some_and(|engine| engine.for_results_of(problem).streams())
+    }
+
     /// How groups are computed, where they are.
     pub(crate) fn engine(&self) -> Option<Engine> {
         match self.family {

@@ -382,6 +382,21 @@ fn exchanges_with_rows_above_are_refused() -> Result<(), Error> {
 }
 
 #[test]
+fn a_plan_tells_where_results_go_past_the_caches() {
+    let told = |source, batch, options: &Options| {
+        let a = BatchLayout::column_major(batch, 200, 200).unwrap();
+        let problem = Problem::invert::<f64>(source, a, a).unwrap();
+        let explanation = Cpu::new().explain(&problem, options).unwrap();
+        explanation.to_string().contains("past the caches")
+    };
+    let blocked = forced("blocked");
+    assert!(told(SourceKind::Matrix, 100, &blocked));
+    assert!(!told(SourceKind::Matrix, 10, &blocked), "small");
+    assert!(!told(SourceKind::InPlace, 100, &blocked));
+    assert!(!told(SourceKind::Matrix, 100, &forced("interleaved")));
+}
+
+#[test]
 fn a_plan_is_explained_as_it_is_prepared_and_every_other_is_rejected_with_a_reason() {
     for threads in [1, 3] {
         let cpu = Cpu::builder().threads(threads).build().unwrap();
