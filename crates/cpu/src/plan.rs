@@ -115,7 +115,7 @@ pub(crate) const PANEL: usize = 3 * LANES;
 pub(crate) const INTERLEAVED_RECEIPT: Receipt = Receipt::new(
     "AMD EPYC with AVX-512 and 1 MiB of L2, one and two threads; narrower vectors and factors on an Intel Xeon, one thread",
     "2026-11-25",
-    "each plan forced at orders 4 to 144, LU of c64 again on 2026-11-28; no record was kept",
+    "each plan forced at orders 4 to 144, LU of c64 and inverses of f32 again on 2026-11-28; no record was kept",
 );
 
 pub(crate) const BLOCKED_RECEIPT: Receipt = Receipt::new(
@@ -165,7 +165,7 @@ pub(crate) fn interleaved_up_to(set: InstructionSet, problem: &Problem) -> usize
     let rearranged = set == InstructionSet::Avx512 && problem.source() != SourceKind::Factors;
     match (problem.operation(), problem.scalar(), rearranged) {
         (Operation::Invert, ScalarKind::F64, true) => 76,
-        (Operation::Invert, ScalarKind::F32, true) => 124,
+        (Operation::Invert, ScalarKind::F32, true) => 104,
         (Operation::Invert, ScalarKind::C64, true) => 36,
         (Operation::Invert, ScalarKind::C32, true) => 60,
         (Operation::Invert, ScalarKind::F64, false) => 50,
