@@ -2,9 +2,11 @@
 
 use batchla_core::Scalar;
 
-use super::COLUMNS;
 use super::tile::place;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
+
+/// Columns that take all exchanges before others do: few enough to stay in a cache, and so many that what is worked out for them together counts little.
+const TOGETHER: usize = 32;
 
 /// Makes the exchanges, the first of them in row `top`, in all columns. Where there are several, a vector begins there.
 #[inline(always)]
@@ -44,8 +46,7 @@ impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Exchange<'_, L> {
     #[inline(always)]
     fn run<Same: Lanes<Number = T>>(self) {
         let Self { a, ld, top, exchanges } = self;
-        // Few columns at a time, which stay in the cache.
-        for columns in a.chunks_mut(COLUMNS * ld) {
+        for columns in a.chunks_mut(TOGETHER * ld) {
             let vectors = exchanges.chunks(L::COUNT).zip((top..).step_by(L::COUNT));
             for (exchanges, top) in vectors {
                 if exchanges.len() > 1 {
@@ -117,7 +118,7 @@ mod tests {
     use crate::simd::InstructionSet;
 
     fn together_as_one_by_one<T: CpuScalar>() {
-        let (order, columns) = (45, 11);
+        let (order, columns) = (45, TOGETHER + 3);
         for set in InstructionSet::ALL.into_iter().filter(|set| set.is_available()) {
             let ld = leading_dimension(order, set.lanes::<<T as Scalar>::Real>(), T::KIND);
             for (top, end) in [(0, order), (16, 21), (16, order), (32, order), (32, 40)] {
