@@ -2,11 +2,14 @@
 
 use batchla_core::Scalar;
 
+use super::COLUMNS;
 use super::tile::place;
 use crate::simd::{Lanes, MOST_LANES, Vector, Work, outline};
 
-/// Columns that take all exchanges before others do: few enough to stay in a cache, and so many that what is worked out for them together counts little.
+/// Columns that take all exchanges before others do, at most: so many that what is worked out for them together counts little.
 const TOGETHER: usize = 32;
+/// Bytes of such columns, which stay in a cache near by.
+const NEAR: usize = 64 << 10;
 
 /// Makes the exchanges, the first of them in row `top`, in all columns. Where there are several, a vector begins there.
 #[inline(always)]
@@ -46,7 +49,8 @@ impl<T: Scalar, L: Lanes<Number = T>> Work<T> for Exchange<'_, L> {
     #[inline(always)]
     fn run<Same: Lanes<Number = T>>(self) {
         let Self { a, ld, top, exchanges } = self;
-        for columns in a.chunks_mut(TOGETHER * ld) {
+        let together = (NEAR / (ld * size_of::<L>())).clamp(COLUMNS, TOGETHER);
+        for columns in a.chunks_mut(together * ld) {
             let vectors = exchanges.chunks(L::COUNT).zip((top..).step_by(L::COUNT));
             for (exchanges, top) in vectors {
                 if exchanges.len() > 1 {
