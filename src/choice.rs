@@ -30,8 +30,15 @@ pub fn backends() -> &'static [&'static str] {
 /// [`ErrorKind::Argument`] where the variable names no backend; [`ErrorKind::Unavailable`] where the one it names is not to be had, or what
 /// opening it reports; and where this build has no backend that works here.
 pub fn auto() -> Result<AnyBackend, Error> {
-    let (chosen, level) = match std::env::var(VARIABLE) {
-        Ok(name) if !name.is_empty() => (backend(&name)?.because(format!("{VARIABLE}={name}")), Level::Info),
+    let (chosen, level) = match std::env::var_os(VARIABLE) {
+        Some(name) if !name.is_empty() => {
+            let name = name.to_string_lossy();
+            let named = backend(&name).map_err(|error| {
+                Error::new(error.kind(), "backend", format!("{VARIABLE}={name} names none that is to be had"))
+                    .caused_by(error)
+            })?;
+            (named.because(format!("{VARIABLE}={name}")), Level::Info)
+        }
         _ => best()?,
     };
     log::log!(level, "backend {}: {}", chosen.describe(), chosen.why());

@@ -81,11 +81,16 @@ impl Threads {
         match self.threads {
             Some(0) => Err(Error::new(ErrorKind::Argument, "threads", "0 threads compute nothing")
                 .advise("ask for at least one, or leave --threads out")),
-            Some(count) => {
-                // Where threads were begun before, those serve.
-                let _ = rayon::ThreadPoolBuilder::new().num_threads(count).build_global();
-                Ok(())
+            Some(count) if count > rayon::max_num_threads() => {
+                let what = format!("{count} threads are too many");
+                Err(Error::new(ErrorKind::Argument, "threads", what)
+                    .advise(format!("ask for at most {}, or leave --threads out", rayon::max_num_threads())))
             }
+            Some(count) => rayon::ThreadPoolBuilder::new().num_threads(count).build_global().map_err(|e| {
+                Error::new(ErrorKind::Unavailable, "threads", format!("{count} threads could not be started"))
+                    .advise("ask for fewer")
+                    .caused_by(e)
+            }),
             None => Ok(()),
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct Det {
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
 
-    /// Where to write the determinants; with several inputs a folder; - is standard output
+    /// Where to write the determinants; a folder gets a file called after each input; - is standard output
     #[arg(short, long, value_name = "DET")]
     output: Option<String>,
 
@@ -51,7 +51,7 @@ Examples:
 
 Exit code:
   0  all determinants are there
-  1  the call failed, and nothing was written
+  1  the call failed, and nothing was written but the results of inputs before the one that failed
   2  some matrices are singular or not finite; the files were written";
 
 struct Determination<'a> {

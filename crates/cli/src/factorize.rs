@@ -24,7 +24,7 @@ pub(crate) struct Factorize {
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
 
-    /// Where to write the factors; with several inputs a folder; - is standard output
+    /// Where to write the factors; a folder gets a file called after each input; - is standard output
     #[arg(short, long, value_name = "LU")]
     output: String,
 
@@ -42,7 +42,7 @@ pub(crate) struct Factorize {
 const EXAMPLES: &str = "\
 Examples:
   batchla factorize a.npy -o lu.npy -p pivots.npy
-  batchla factorize 'run*/a.npy' -o factors/ -p factors/ --json
+  batchla factorize 'run/*.npy' -o factors/ -p factors/ --json
   batchla verify a.npy lu.npy --pivots pivots.npy                   is it right?
 
   In Python, a right-hand side b with the factors of matrix 7:
@@ -50,7 +50,7 @@ Examples:
 
 Exit code:
   0  all matrices were factored
-  1  the call failed, and nothing was written
+  1  the call failed, and nothing was written but the results of inputs before the one that failed
   2  some matrices are singular or not finite; the files were written";
 
 struct Factorization<'a> {

@@ -13,6 +13,7 @@ use crate::backend::Threads;
 use crate::bench::scalar;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
+use crate::memory::bytes;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::{SUCCESS, print};
@@ -107,6 +108,11 @@ impl Generate {
         self.threads.share()?;
         let kind = match self.kind.as_str() {
             "right-hand-sides" => Kind::RightHandSides,
+            name if name.starts_with("right-hand-sides:") => {
+                let what = format!("{name}: right-hand-sides take no value");
+                return Err(Error::new(ErrorKind::Argument, "generate", what)
+                    .advise("say with --columns how many columns each has"));
+            }
             name => Kind::Matrices(name.parse()?),
         };
         match self.scalar {
@@ -122,12 +128,13 @@ impl Generate {
         let shape = [self.batch, self.order, columns];
         let interrupt = Interrupt::watch();
         let output = Output::of(&self.output, &Input::from("generated"), false, ".npy")?;
+        let matrix = BatchLayout::column_major(1, self.order, columns)?.span().saturating_mul(T::KIND.bytes());
+        let piece = (PIECE / matrix.max(1)).max(1);
+        self.refuse_giants(matrix.saturating_mul(piece.min(self.batch)))?;
         let mut writer = Writer::<T>::new(output.begin(&interrupt)?, &shape)?;
-        let matrix = self.order * columns * T::KIND.bytes();
         let progress =
             std::sync::Arc::new(Progress::new(format!("generate {}", self.kind), self.batch, matrix, self.quiet));
         interrupt.tell(progress.clone());
-        let piece = (PIECE / matrix.max(1)).max(1);
         for first in (0..self.batch).step_by(piece) {
             let count = piece.min(self.batch - first);
             writer.push(&self.piece::<T>(kind, first, count, columns)?)?;
@@ -156,6 +163,17 @@ impl Generate {
             Output::Standard => Ok(writeln!(std::io::stderr(), "{text}").map_or(SUCCESS, |()| SUCCESS)),
             Output::File(_) => print("generate", &text),
         }
+    }
+
+    /// Refuses a piece of so many bytes that memory does not hold, before a file is begun: whoever makes matrices takes it for granted.
+    fn refuse_giants(&self, piece: usize) -> Result<(), Error> {
+        // As it is computed, in up to twice the bytes; rounded; and put together.
+        let needed = piece.saturating_mul(4);
+        Vec::<u8>::new().try_reserve_exact(needed).map_err(|e| {
+            let needed = bytes(needed as f64);
+            let what = format!("matrices of order {} take {needed} of memory, which are not to be had", self.order);
+            Error::new(ErrorKind::OutOfMemory, "generate", what).advise("ask for a smaller --order").caused_by(e)
+        })
     }
 
     fn piece<T: Scalar>(&self, kind: Kind, first: usize, count: usize, columns: usize) -> Result<Batch<T>, Error> {

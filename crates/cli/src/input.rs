@@ -22,9 +22,10 @@ impl From<&str> for Input {
             return Self::Standard;
         }
         if !Path::new(text).exists()
-            && let Some((archive, name)) = text.rsplit_once(".npz:")
+            && let Some(end) = text.to_ascii_lowercase().rfind(".npz:")
         {
-            return Self::Archive(format!("{archive}.npz").into(), Some(name.to_owned()));
+            let (archive, name) = text.split_at(end + ".npz".len());
+            return Self::Archive(archive.into(), Some(name[1..].to_owned()));
         }
         let archive = Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
         if archive { Self::Archive(text.into(), None) } else { Self::File(text.into()) }
@@ -43,6 +44,10 @@ impl Input {
                 let names: Vec<&str> = archive.names().collect();
                 match names[..] {
                     [sole] => archive.array(sole),
+                    [] => {
+                        let what = format!("{} holds no arrays", path.display());
+                        Err(Error::new(ErrorKind::Argument, "read", what).advise("save some with numpy.savez"))
+                    }
                     _ => {
                         let what = format!("{} holds {} arrays: {}", path.display(), names.len(), names.join(", "));
                         let advice = format!("name one of them: {}:NAME", path.display());

@@ -26,7 +26,7 @@ pub(crate) struct Invert {
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
 
-    /// Where to write the inverses; a file there is replaced once the new one is whole. With several inputs a folder; - is standard output
+    /// Where to write the inverses; a file there is replaced once the new one is whole. A folder gets a file called after each input; - is standard output
     #[arg(short, long, value_name = "OUT")]
     output: String,
 
@@ -48,14 +48,14 @@ Examples:
   batchla invert a.npy -o inverses.npy --check --json
   batchla invert a.npy -o inverses.npy --outcomes outcomes.csv      which matrices failed, and why
   batchla invert huge.npy -o inverses.npy --memory 4GB              a file larger than memory
-  batchla invert 'run*/a.npy' more.npz:blocks -o inverses/          many inputs, a file for each in a folder
+  batchla invert 'run/*.npy' more.npz:blocks -o inverses/           many inputs, a file for each in a folder
   gunzip -c a.npy.gz | batchla invert - -o - | gzip > x.npy.gz      in a pipe
   batchla invert a.npy -o inverses.npy --backend cpu --threads 4
   batchla invert a.npy -o inverses.npy --backend cuda --device 1
 
 Exit code:
   0  all matrices were inverted
-  1  the call failed, and nothing was written
+  1  the call failed, and nothing was written but the results of inputs before the one that failed
   2  some matrices are singular or not finite, or failed the check; OUT was written";
 
 struct Inversion {

@@ -115,7 +115,11 @@ fn explain(error: &Error) -> String {
     let mut text = format!("batchla: {error}");
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(&format!("\n  because: {cause}"));
+        // Some errors say their cause themselves.
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(&format!("\n  because: {words}"));
+        }
         source = cause.source();
     }
     text

@@ -13,16 +13,34 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
         _ => return Err(format!("{unit:?} is no unit: there are B, kB, MB, GB and TB, of powers of ten")),
     };
     let bytes = number.parse::<f64>().map_err(|_| "not a number of bytes, as 500MB or 2GB".to_owned())? * scale;
-    if (1.0..1e18).contains(&bytes) { Ok(bytes as usize) } else { Err("not a number of bytes above zero".to_owned()) }
+    if (1.0..1e18).contains(&bytes) {
+        Ok(bytes.round() as usize)
+    } else {
+        Err("not a number of bytes above zero".to_owned())
+    }
 }
 
 /// Bytes in words.
 pub(crate) fn bytes(count: f64) -> String {
+    let (scale, unit) = unit(count);
+    let digits = match scale {
+        1.0 => 0,
+        _ if count < 10.0 * scale => 2,
+        _ => 1,
+    };
+    format!("{:.digits$} {unit}", count / scale)
+}
+
+/// Bytes in words that [`parse`] reads as no fewer.
+pub(crate) fn at_least(count: usize) -> String {
+    let (scale, unit) = unit(count as f64);
+    format!("{}{unit}", (10.0 * count as f64 / scale).ceil() / 10.0)
+}
+
+/// The unit that suits so many bytes, and how many it has.
+fn unit(count: f64) -> (f64, &'static str) {
     let steps = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match steps.into_iter().find(|(scale, _)| count >= *scale) {
-        Some((scale, unit)) => format!("{:.*} {unit}", if count < 10.0 * scale { 2 } else { 1 }, count / scale),
-        None => format!("{count:.0} B"),
-    }
+    steps.into_iter().find(|(scale, _)| count >= *scale).unwrap_or((1.0, "B"))
 }
 
 /// The most memory that the process has had, as the system counts it; `None` where it does not tell.
@@ -45,6 +63,16 @@ mod tests {
         }
         for text in ["", "GB", "1GiB", "-1MB", "0", "1..5MB", "1e30TB", "nan"] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_enough_when_it_is_given() {
+        for count in (1..2000).chain([320_001, 25_940_001, 25_900_000, 1_000_000_001, 4_321_987_654_321]) {
+            let text = at_least(count);
+            let enough = parse(&text).unwrap();
+            assert!(count <= enough && enough <= count + count / 10, "{count}: {text}");
+            assert!(!text.contains(' '), "{text}");
         }
     }
 

@@ -6,6 +6,8 @@ use batchla::npy::{ElementKind, Header};
 use batchla::{AnyBackend, Batch, BatchLayout, BatchRef, Error, Outcome, Problem, Scalar};
 use batchla_testkit::Ratios;
 
+use crate::input::Input;
+
 /// A command over a stream of matrices.
 pub(crate) trait Operation: Sync {
     /// The command's name.
@@ -13,6 +15,11 @@ pub(crate) trait Operation: Sync {
 
     /// Where it computes; `None` where it only compares.
     fn backend(&self) -> Option<&AnyBackend>;
+
+    /// What it reads beside the operands.
+    fn beside(&self) -> Option<&Input> {
+        None
+    }
 
     /// Holds the operands' headers against each other; gives what is to be written.
     fn written(&self, headers: &[&Header]) -> Result<Written, Error>;

@@ -1,5 +1,6 @@
 //! Where results go: a file, a folder of files, standard output.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,17 +19,20 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// What `given` means for `input`: a file, or with several inputs or a `/` at its end a folder, with a file in it called after the input and
-    /// `extension`.
+    /// What `given` means for `input`: a file; or a folder, where it is one or has to be (with several inputs, or a `/` at its end), with a file in it
+    /// called after the input and `extension`.
     pub(crate) fn of(given: &str, input: &Input, several: bool, extension: &str) -> Result<Self, Error> {
         let path = Path::new(given);
         if given == "-" {
             return if several { Err(folder_needed(given)) } else { Ok(Self::Standard) };
         }
-        if !several && !given.ends_with(['/', std::path::MAIN_SEPARATOR]) {
-            return Ok(Self::File(path.to_owned()));
+        if path.is_dir() {
+            return Ok(Self::File(path.join(input.stem() + extension)));
         }
-        if path.is_dir() { Ok(Self::File(path.join(input.stem() + extension))) } else { Err(folder_needed(given)) }
+        if several || given.ends_with(['/', std::path::MAIN_SEPARATOR]) {
+            return Err(folder_needed(given));
+        }
+        Ok(Self::File(path.to_owned()))
     }
 
     /// Begins it.
@@ -48,22 +52,23 @@ impl Output {
     }
 }
 
-/// Refuses outputs that would replace an input or each other.
+/// Refuses outputs that would replace an input or each other, of all jobs together.
 pub(crate) fn refuse_clashes(operation: &str, inputs: &[&Input], outputs: &[&Output]) -> Result<(), Error> {
-    let refuse = |what: String| {
-        Err(Error::new(ErrorKind::Argument, operation, what)
-            .advise("name another file: nothing is written onto what is read"))
-    };
-    let read: Vec<PathBuf> = inputs.iter().filter_map(|input| input.file()).filter_map(real).collect();
-    for (k, output) in outputs.iter().enumerate() {
-        if outputs[..k].contains(output) {
-            return refuse(format!("two results go to {}", output.name()));
+    let refuse = |what: String, advice: &str| Err(Error::new(ErrorKind::Argument, operation, what).advise(advice));
+    let read = inputs.iter().filter_map(|input| Some((place(input.file()?), *input)));
+    let read: HashMap<PathBuf, &Input> = read.collect();
+    let mut taken = HashSet::new();
+    for output in outputs {
+        let place = match output {
+            Output::Standard => None,
+            Output::File(path) => Some(place(path)),
+        };
+        if let Some(input) = place.as_ref().and_then(|place| read.get(place)) {
+            let what = format!("the output {} is the input {input}", output.name());
+            return refuse(what, "name another file: nothing is written onto what is read");
         }
-        if let Output::File(path) = output {
-            let place = real(path);
-            if place.is_some_and(|place| read.contains(&place)) {
-                return refuse(format!("the output {} is the input", output.name()));
-            }
+        if !taken.insert(place) {
+            return refuse(format!("two results go to {}", output.name()), "name a place of its own for each");
         }
     }
     Ok(())
@@ -80,9 +85,12 @@ pub(crate) fn refuse_namesakes(operation: &str, inputs: &[Input]) -> Result<(), 
     Ok(())
 }
 
-/// The file that a path leads to, where there is one.
-fn real(path: &Path) -> Option<PathBuf> {
-    fs::canonicalize(path).ok()
+/// One path for all that lead to a file, which need not be there yet.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let new = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+    // Where its folder is not there, neither is another file of the name.
+    fs::canonicalize(path).ok().or_else(new).unwrap_or_else(|| path.to_owned())
 }
 
 fn folder_needed(given: &str) -> Error {

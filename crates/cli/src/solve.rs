@@ -13,8 +13,9 @@ use crate::stream::Streaming;
 /// Solve A X = B for every matrix of a .npy file.
 ///
 /// A holds square matrices, an array of shape (..., n, n). B holds right-hand sides of the same type: (..., n, k), or one vector a matrix,
-/// (..., n). The leading dimensions are the same; a single matrix serves all right-hand sides, and a single right-hand side all matrices.
-/// X gets the solutions, in the shape of B.
+/// (..., n). The leading dimensions are the same; a single matrix serves all right-hand sides, and a single right-hand side all matrices: (n, k), or a
+/// vector (n,). Many vectors for a single matrix are of shape (..., n, 1): as (..., n) they would read like one right-hand side of n columns.
+/// X gets the solutions, in the shape of B, with the leading dimensions of A where B is single.
 ///
 /// A matrix that is singular or not finite does not stop the others: its solutions are NaN, and the summary names it.
 #[derive(Debug, Args)]
@@ -122,5 +123,5 @@ pub(crate) fn refuse_heights(operation: &str, a: &Header, b: &Header) -> Result<
     }
     let what = format!("matrices of order {} ({a}) and right-hand sides of {} rows ({b})", a.rows(), b.rows());
     Err(Error::new(ErrorKind::Shape, operation, what)
-        .advise("right-hand sides have the shape (..., n, k), or (..., n) for one vector a matrix"))
+        .advise("right-hand sides have the shape (..., n, k), or (..., n) for one vector a matrix; many vectors for one matrix (..., n, 1): b[..., None]"))
 }

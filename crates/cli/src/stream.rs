@@ -1,6 +1,7 @@
 //! One input through an operation, in chunks, to its results: whatever the command.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use clap::Args;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::memory::{self, bytes};
-use crate::operation::{Chunk, Operand, Operation};
+use crate::operation::{Chunk, Operand, Operation, Written};
 use crate::output::{Output, refuse_clashes, refuse_namesakes};
 use crate::pipeline::{self, CHUNKS};
 use crate::progress::Progress;
@@ -36,7 +37,8 @@ pub(crate) struct Streaming {
     #[arg(long, value_name = "FILE")]
     outcomes: Option<String>,
 
-    /// Memory to work in, as 500MB or 2GB (MB = 10^6 bytes); files may be larger
+    /// Memory to work in, as 500MB or 2GB (MB = 10^6 bytes); files may be larger. An array of a .npz archive that is neither compressed nor in C order, and
+    /// larger than this, is not held against its checksum
     #[arg(long, value_name = "BYTES", default_value = "1GB", value_parser = memory::parse)]
     memory: usize,
 
@@ -49,14 +51,24 @@ pub(crate) struct Streaming {
     json: bool,
 }
 
-/// One run of an operation: the matrices, and what goes with them.
-pub(crate) struct Job<'a> {
-    pub(crate) input: &'a Input,
-    pub(crate) others: &'a [Input],
-    /// Where the main result goes, as the user named it.
-    pub(crate) output: Option<&'a str>,
-    /// Whether there are other jobs.
-    pub(crate) several: bool,
+/// One run of an operation: the matrices, and where what comes of them goes.
+struct Job<'a> {
+    input: &'a Input,
+    outputs: Outputs,
+    /// The opened inputs, where one of them can be opened only once.
+    readers: Option<Vec<AnyReader>>,
+}
+
+/// How much a job has to do, and how it is cut.
+struct Extent {
+    written: Written,
+    /// How many matrices, and their leading dimensions.
+    total: usize,
+    leading: Vec<usize>,
+    /// Bytes that are read for each.
+    own: usize,
+    /// Matrices of a chunk.
+    count: usize,
 }
 
 /// What a chunk is read from.
@@ -76,18 +88,29 @@ impl Streaming {
     ) -> Result<u8, Error> {
         let interrupt = Interrupt::watch();
         let mut code = SUCCESS;
-        if inputs.iter().chain(others).filter(|input| **input == Input::Standard).count() > 1 {
+        let read: Vec<&Input> = inputs.iter().chain(others).chain(operation.beside()).collect();
+        if read.iter().filter(|input| ***input == Input::Standard).count() > 1 {
             return Err(Error::new(ErrorKind::Argument, O::NAME, "standard input can be read once")
                 .advise("name files for all inputs but one"));
         }
         refuse_namesakes(O::NAME, inputs)?;
-        for input in inputs {
-            let job = Job { input, others, output, several: inputs.len() > 1 };
-            let summary = self.job(operation, &job, &interrupt)?;
+        // What can be refused is refused before there is a result of any input.
+        let several = inputs.len() > 1;
+        let jobs = inputs.iter().map(|input| self.job(operation, input, others, output, several));
+        let jobs = jobs.collect::<Result<Vec<_>, Error>>()?;
+        let outputs: Vec<&Output> = jobs.iter().flat_map(|job| job.outputs.all()).collect();
+        refuse_clashes(O::NAME, &read, &outputs)?;
+        for mut job in jobs {
+            let readers = job.readers.take().map_or_else(|| open(O::NAME, job.input, others), Ok)?;
+            let summary = match readers[0].header().scalar {
+                ScalarKind::F32 => self.typed::<f32, O>(operation, &job, readers, &interrupt),
+                ScalarKind::F64 => self.typed::<f64, O>(operation, &job, readers, &interrupt),
+                ScalarKind::C32 => self.typed::<Complex<f32>, O>(operation, &job, readers, &interrupt),
+                ScalarKind::C64 => self.typed::<Complex<f64>, O>(operation, &job, readers, &interrupt),
+            }?;
             let text = if self.json { summary.to_json()? } else { summary.to_string() };
             // Where results go to standard output, words do not.
-            let piped = output == Some("-") || self.outcomes.as_deref() == Some("-");
-            if piped {
+            if job.outputs.all().contains(&&Output::Standard) {
                 let printed = writeln!(std::io::stderr(), "{text}");
                 printed
                     .map_err(|e| Error::new(ErrorKind::Io, O::NAME, "the summary cannot be printed").caused_by(e))?;
@@ -101,22 +124,38 @@ impl Streaming {
         Ok(code)
     }
 
-    fn job<O: Operation>(&self, operation: &O, job: &Job<'_>, interrupt: &Interrupt) -> Result<Summary, Error> {
-        let matrices = job.input.open()?;
-        let mut readers = vec![matrices];
-        for other in job.others {
-            let reader = other.open()?;
-            // One vector a matrix, as NumPy has it: the matrices' shape without its last dimension.
-            let shape = &readers[0].header().shape;
-            let vectors = reader.header().shape == shape[..shape.len().saturating_sub(1)];
-            readers.push(if vectors { reader.vectors() } else { reader });
-        }
-        match readers[0].header().scalar {
-            ScalarKind::F32 => self.typed::<f32, O>(operation, job, readers, interrupt),
-            ScalarKind::F64 => self.typed::<f64, O>(operation, job, readers, interrupt),
-            ScalarKind::C32 => self.typed::<Complex<f32>, O>(operation, job, readers, interrupt),
-            ScalarKind::C64 => self.typed::<Complex<f64>, O>(operation, job, readers, interrupt),
-        }
+    /// Opens an input and works out where its results go.
+    fn job<'a, O: Operation>(
+        &self,
+        operation: &O,
+        input: &'a Input,
+        others: &[Input],
+        output: Option<&str>,
+        several: bool,
+    ) -> Result<Job<'a>, Error> {
+        let readers = open(O::NAME, input, others)?;
+        let columns = self.extent(operation, &headers(&readers))?.written.columns;
+        let place = |given: &str, suffix: &str| Output::of(given, input, several, suffix);
+        let outputs = Outputs {
+            matrices: output.map(|given| place(given, ".npy")).transpose()?,
+            columns: columns.iter().map(|column| place(&column.given, column.suffix)).collect::<Result<_, _>>()?,
+            outcomes: self.outcomes.as_deref().map(|given| place(given, "-outcomes.npy")).transpose()?,
+        };
+        // Files are opened again when it is their turn: the system bounds how many are open at a time.
+        let again = std::iter::once(input).chain(others).all(|input| input.file().is_some_and(Path::is_file));
+        Ok(Job { input, outputs, readers: (!again).then_some(readers) })
+    }
+
+    /// Holds the headers against each other and against the memory.
+    fn extent<O: Operation>(&self, operation: &O, headers: &[&Header]) -> Result<Extent, Error> {
+        let written = operation.written(headers)?;
+        let (total, leading) = broadcast(O::NAME, headers)?;
+        let own = headers.iter().filter(|header| !serves_all(header, total)).map(|header| header.matrix_bytes());
+        let own = own.fold(0, usize::saturating_add);
+        let scattered = headers.iter().any(|header| header.fortran_order && header.batch() > 1);
+        let on_gpu = operation.backend().is_some_and(|backend| backend.name() == "cuda");
+        let count = self.count(O::NAME, total, own.saturating_add(written.extra_bytes), scattered, on_gpu)?;
+        Ok(Extent { written, total, leading, own, count })
     }
 
     fn typed<T: Scalar, O: Operation>(
@@ -127,26 +166,17 @@ impl Streaming {
         interrupt: &Interrupt,
     ) -> Result<Summary, Error> {
         let start = Instant::now();
-        let readers: Vec<Reader<T>> = readers.into_iter().map(AnyReader::typed).collect::<Result<_, _>>()?;
-        let headers: Vec<&Header> = readers.iter().map(Reader::header).collect();
-        let header = headers[0].clone();
-        let written = operation.written(&headers)?;
-        let (total, leading) = broadcast(O::NAME, &headers)?;
-        let outputs = self.outputs(job, &written.columns, O::NAME)?;
-        let shared = |header: &Header| header.batch() == 1 && total != 1;
-        let own: usize = headers.iter().filter(|header| !shared(header)).map(|header| header.matrix_bytes()).sum();
-        let scattered = headers.iter().any(|header| header.fortran_order && header.batch() > 1);
-        let on_gpu = operation.backend().is_some_and(|backend| backend.name() == "cuda");
-        let count = self.count(O::NAME, total, own + written.extra_bytes, scattered, on_gpu)?;
-
+        let Extent { written, total, leading, own, count } = self.extent(operation, &headers(&readers))?;
+        let header = readers[0].header().clone();
         let what = format!("{} {}", O::NAME, job.input);
         let progress = Arc::new(Progress::new(what, total, own, self.quiet));
         interrupt.tell(progress.clone());
-        let mut sink = outputs.begin::<T>(&written, &leading, interrupt)?;
-        let mut summary = Summary::new(O::NAME, job.input.to_string(), &outputs, &header, operation.backend());
+        let mut sink = job.outputs.begin::<T>(&written, &leading, interrupt)?;
+        let mut summary = Summary::new(O::NAME, job.input.to_string(), &job.outputs, &header, operation.backend());
         let mut sources = Vec::new();
-        for mut reader in readers {
-            let one = if shared(reader.header()) { reader.next_batch(1)? } else { None };
+        for reader in readers {
+            let mut reader = reader.typed::<T>()?;
+            let one = if serves_all(reader.header(), total) { reader.next_batch(1)? } else { None };
             sources.push(one.map_or_else(|| Source::Stream(reader), |one| Source::Shared(Arc::new(one))));
         }
         let mut left = total;
@@ -190,30 +220,22 @@ impl Streaming {
         Ok(summary)
     }
 
-    fn outputs(&self, job: &Job<'_>, columns: &[crate::operation::Beside], name: &str) -> Result<Outputs, Error> {
-        let place = |given: &str, suffix: &str| Output::of(given, job.input, job.several, suffix);
-        let outputs = Outputs {
-            matrices: job.output.map(|given| place(given, ".npy")).transpose()?,
-            columns: columns.iter().map(|column| place(&column.given, column.suffix)).collect::<Result<_, _>>()?,
-            outcomes: self.outcomes.as_deref().map(|given| place(given, "-outcomes.npy")).transpose()?,
-        };
-        let inputs: Vec<&Input> = std::iter::once(job.input).chain(job.others).collect();
-        refuse_clashes(name, &inputs, &outputs.all())?;
-        Ok(outputs)
-    }
-
     /// How many matrices of `each` bytes a chunk has.
     fn count(&self, name: &str, total: usize, each: usize, scattered: bool, on_gpu: bool) -> Result<usize, Error> {
+        if total == 0 {
+            return Ok(1);
+        }
         let each = each.max(1);
         let room = self.memory - (self.memory / 4).min(OWN);
         // In Fortran order a part of the matrices is scattered over the whole file: best all at once.
         if scattered && total.saturating_mul(each) <= room {
-            return Ok(total.max(1));
+            return Ok(total);
         }
         let most = room / CHUNKS / each;
         if most == 0 {
-            let needed = CHUNKS * each;
-            let (needed, bound) = (bytes((needed + (needed / 3).min(OWN) + 1) as f64), bytes(self.memory as f64));
+            let chunks = each.saturating_mul(CHUNKS);
+            let needed = memory::at_least(chunks.saturating_add((chunks / 3).min(OWN) + 1));
+            let bound = bytes(self.memory as f64);
             let what = format!("{CHUNKS} matrices at a time and the program take {needed}, and the bound is {bound}");
             return Err(Error::new(ErrorKind::Argument, name, what).advise(format!("give --memory at least {needed}")));
         }
@@ -234,6 +256,39 @@ impl<T: Scalar> Source<T> {
                 .ok_or_else(|| Error::new(ErrorKind::Io, "read", format!("{reader:?} ended before the other inputs"))),
         }
     }
+}
+
+/// Opens the matrices and what goes with them: numbers of one type.
+fn open(operation: &str, input: &Input, others: &[Input]) -> Result<Vec<AnyReader>, Error> {
+    let matrices = input.open()?;
+    matrices.check_matrices()?;
+    let (scalar, shape) = (matrices.header().scalar, matrices.header().shape.clone());
+    let mut readers = vec![matrices];
+    for other in others {
+        let reader = other.open()?;
+        // As NumPy has it: one vector a matrix, in the matrices' shape without its last dimension; or one for all.
+        let there = &reader.header().shape;
+        let vectors = there.len() == 1 || *there == shape[..shape.len() - 1];
+        let reader = if vectors { reader.vectors() } else { reader };
+        reader.check_matrices()?;
+        if reader.header().scalar != scalar {
+            let what = format!("{input} holds {scalar} numbers, and {other} {}", reader.header().scalar);
+            return Err(
+                Error::new(ErrorKind::Argument, operation, what).advise("give both one type, with NumPy's astype")
+            );
+        }
+        readers.push(reader);
+    }
+    Ok(readers)
+}
+
+fn headers(readers: &[AnyReader]) -> Vec<&Header> {
+    readers.iter().map(AnyReader::header).collect()
+}
+
+/// Whether it is of one matrix, of `total` that are computed.
+fn serves_all(header: &Header, total: usize) -> bool {
+    header.batch() == 1 && total != 1
 }
 
 /// The number and leading dimensions of the results: equal for all operands, but for those of one matrix.

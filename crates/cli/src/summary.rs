@@ -168,7 +168,9 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
-        writeln!(f, "{}: {} matrices, {} of shape ({})", self.input, self.matrices, self.scalar, shape.join(", "))?;
+        let there: usize = self.shape[..self.shape.len().saturating_sub(2)].iter().product();
+        let what = if there == self.matrices { "matrices" } else { "results of one matrix" };
+        writeln!(f, "{}: {} {what}, {} of shape ({})", self.input, self.matrices, self.scalar, shape.join(", "))?;
         if let Some((backend, why)) = self.backend.as_ref().zip(self.chosen_because.as_ref()) {
             writeln!(f, "  backend     {backend} ({why})")?;
         }

@@ -67,7 +67,10 @@ enum Claim {
     /// Of the operand after it.
     Solution,
     /// The exchanges come in the order of the chunks.
-    Factors(Mutex<IntegerReader>),
+    Factors {
+        exchanges: Mutex<IntegerReader>,
+        file: Input,
+    },
 }
 
 impl Verify {
@@ -75,7 +78,9 @@ impl Verify {
     pub(crate) fn run(&self) -> Result<u8, Error> {
         self.threads.share()?;
         let claim = match &self.pivots {
-            Some(pivots) => Claim::Factors(Mutex::new(IntegerReader::open(pivots)?)),
+            Some(pivots) => {
+                Claim::Factors { exchanges: Mutex::new(IntegerReader::open(pivots)?), file: Input::File(pivots.into()) }
+            }
             None if self.rhs.is_some() => Claim::Solution,
             None => Claim::Inverse,
         };
@@ -92,15 +97,27 @@ impl Operation for Claim {
         None
     }
 
+    fn beside(&self) -> Option<&Input> {
+        if let Self::Factors { file, .. } = self { Some(file) } else { None }
+    }
+
     fn written(&self, headers: &[&Header]) -> Result<Written, Error> {
         let (a, result) = (headers[0], headers[1]);
         refuse_rectangles(Self::NAME, a, "only square matrices have inverses, solutions and factors")?;
         match self {
             Self::Solution => {
                 refuse_heights(Self::NAME, a, result)?;
-                refuse_heights(Self::NAME, a, headers[2])?;
+                let b = headers[2];
+                refuse_heights(Self::NAME, a, b)?;
+                if result.cols() != b.cols() {
+                    let (there, wanted) = (result.cols(), b.cols());
+                    let what =
+                        format!("solutions of {there} columns ({result}) for right-hand sides of {wanted} ({b})");
+                    return Err(Error::new(ErrorKind::Shape, Self::NAME, what)
+                        .advise("name the solutions of these right-hand sides"));
+                }
             }
-            Self::Inverse | Self::Factors(_) if (a.rows(), a.cols()) != (result.rows(), result.cols()) => {
+            Self::Inverse | Self::Factors { .. } if (a.rows(), a.cols()) != (result.rows(), result.cols()) => {
                 let what = format!("the matrices ({a}) and the result ({result}) differ in order");
                 return Err(Error::new(ErrorKind::Shape, Self::NAME, what).advise("name the result of these matrices"));
             }
@@ -110,8 +127,8 @@ impl Operation for Claim {
             let what = format!("{} results for {} matrices", result.batch(), a.batch());
             return Err(Error::new(ErrorKind::Shape, Self::NAME, what).advise("name the result of these matrices"));
         }
-        if let Self::Factors(pivots) = self {
-            let pivots = pivots.lock().map(|pivots| pivots.shape().to_vec()).unwrap_or_default();
+        if let Self::Factors { exchanges, .. } = self {
+            let pivots = exchanges.lock().map(|pivots| pivots.shape().to_vec()).unwrap_or_default();
             if pivots != a.shape[..a.shape.len() - 1] {
                 let what = format!("pivots of shape {pivots:?} for matrices of shape {:?}", a.shape);
                 return Err(Error::new(ErrorKind::Shape, Self::NAME, what).advise("pivots have the shape (..., n)"));
@@ -133,7 +150,7 @@ impl Operation for Claim {
                 let rhs = chunk.operands[2].view();
                 ratios(&outcomes, |k| Some(solution_ratio(of(a, k)?, Transpose::None, result.matrix(k)?, of(rhs, k)?)))
             }
-            Self::Factors(pivots) => {
+            Self::Factors { exchanges: pivots, .. } => {
                 let n = a.layout().rows();
                 let mut reader =
                     pivots.lock().map_err(|_| Error::new(ErrorKind::Io, Self::NAME, "pivots were lost"))?;

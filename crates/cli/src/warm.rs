@@ -18,13 +18,13 @@ use crate::print;
 /// They are kept on disk (BATCHLA_CACHE_DIR). A kernel serves a class of orders, batches of any size (but few large matrices have kernels of their own, which
 /// are compiled too), and one combination of type, operation, kind of source (matrices or factors), and of whether columns of input and result are contiguous.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = "batchla warm [OPTIONS] <TYPES> <ORDERS>")]
 pub(crate) struct Warm {
     /// The types: f32, f64, c32, c64, with commas between
     #[arg(value_name = "TYPES", num_args = 1, value_delimiter = ',', value_parser = scalar, required = true)]
     scalars: Vec<ScalarKind>,
 
-    /// The orders: 64, or 1-200, or several of these with commas between
+    /// The orders, up to 10000: 64, or 1-200, or several of these with commas between
     #[arg(value_name = "ORDERS", num_args = 1, value_delimiter = ',', value_parser = orders, required = true)]
     orders: Vec<(usize, usize)>,
 
@@ -53,6 +53,9 @@ pub(crate) struct Warm {
     json: bool,
 }
 
+/// The largest order; what would be compiled is listed in memory first.
+const LARGEST: usize = 10_000;
+
 /// Matrices that keep any GPU busy.
 const MANY: usize = 10_000;
 
@@ -74,12 +77,17 @@ enum Layout {
 fn orders(text: &str) -> Result<(usize, usize), String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let range = first.parse().ok().zip(last.parse().ok());
-    range.filter(|(first, last)| first <= last).ok_or_else(|| "neither an order nor a range like 1-200".to_owned())
+    let range = range.filter(|(first, last)| first <= last);
+    match range.ok_or_else(|| "neither an order nor a range like 1-200".to_owned())? {
+        (_, last) if last > LARGEST => Err(format!("orders go up to {LARGEST}")),
+        range => Ok(range),
+    }
 }
 
 impl Warm {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(&self) -> Result<u8, Error> {
+        let host = CudaHost::open(self.device.iter().copied())?;
         // Of each, many matrices and one.
         let mut problems = Vec::new();
         for &scalar in &self.scalars {
@@ -91,7 +99,6 @@ impl Warm {
             }
         }
         let options = self.plan.as_deref().map_or(Options::default(), |plan| Options::default().with_plan(plan));
-        let host = CudaHost::open(self.device.iter().copied())?;
         let begun = Instant::now();
         let kernels = host.warm(&problems, &options)?;
         print("warm", &self.text(&kernels, problems.len() / 2, begun.elapsed().as_secs_f64())?)

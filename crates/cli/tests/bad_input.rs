@@ -58,7 +58,7 @@ fn right_hand_sides_of_another_order_number_or_type() {
     for (order, batch, scalar, told) in [
         ("5", "6", "f64", "matrices of order 4 (f64, shape (6, 4, 4), C order) and right-hand sides of 5 rows"),
         ("4", "7", "f64", "[6] matrices and [7] operands do not go together"),
-        ("4", "6", "f32", "holds f32 numbers, but f64 were asked for"),
+        ("4", "6", "f32", "b.npy holds f64 numbers, and c.npy f32; give both one type"),
     ] {
         let kind = ["generate", "right-hand-sides", "-o", "c.npy"];
         bench.well(&[&kind[..], &["--order", order, "--batch", batch, "--scalar", scalar]].concat());
@@ -137,10 +137,10 @@ fn a_directory_for_a_file() {
     let bench = with_b();
     fs::create_dir(bench.path("a.npy")).unwrap();
     refused_by_all(&bench, "a.npy is a directory");
-    for output in [&["-o", "a.npy"][..], &["-o", "y.npy", "--outcomes", "a.npy"]] {
-        let text = bench.error(&[&["invert", "b.npy"], output].concat(), &["a.npy", "b.npy", "x.npy"]);
-        assert!(text.contains("a.npy is a directory"), "{text}");
-    }
+    // For a result it is a folder, with a file in it called after the input.
+    bench.well(&["invert", "b.npy", "-o", "a.npy", "--outcomes", "a.npy"]);
+    assert_eq!(bench.names(), ["a.npy", "b.npy", "x.npy"]);
+    assert!(bench.path("a.npy/b.npy").is_file() && bench.path("a.npy/b-outcomes.npy").is_file());
 }
 
 #[test]
@@ -163,6 +163,64 @@ fn output_onto_input_under_any_name() {
         let text = bench.error(&["invert", "b.npy", "-o", "link.npy"], &["a.npy", "b.npy", "link.npy"]);
         assert!(text.contains("is the input"), "{text}");
     }
+}
+
+#[test]
+fn no_result_replaces_an_input_or_another_result_of_any_job() {
+    let bench = with_b();
+    for folder in ["x", "d", "out", "m", "fa"] {
+        fs::create_dir(bench.path(folder)).unwrap();
+    }
+    bench.well(&["factorize", "b.npy", "-o", "lu.npy", "-p", "p.npy"]);
+    for copy in ["x/a.npy", "d/a-outcomes.npy", "m/a.npy", "m/a-pivots.npy"] {
+        fs::copy(bench.path("b.npy"), bench.path(copy)).unwrap();
+    }
+    let (names, whole) = (["b.npy", "d", "fa", "lu.npy", "m", "out", "p.npy", "x"], bench.bytes("b.npy"));
+    for (command, told) in [
+        (&["factorize", "b.npy", "-o", "out/c.npy", "-p", "./out/c.npy"][..], "two results go to ./out/c.npy"),
+        (&["factorize", "b.npy", "-o", "-", "-p", "-"], "two results go to standard output"),
+        (&["verify", "b.npy", "lu.npy", "--pivots", "p.npy", "--outcomes", "./p.npy"], "./p.npy is the input p.npy"),
+        (
+            &["invert", "x/a.npy", "d/a-outcomes.npy", "-o", "out/", "--outcomes", "d/"],
+            "d/a-outcomes.npy is the input d/a-outcomes.npy",
+        ),
+        (&["factorize", "m/*.npy", "-o", "fa/", "-p", "fa/"], "two results go to fa/a-pivots.npy"),
+    ] {
+        let text = bench.error(command, &names);
+        assert!(text.contains(told), "{text}");
+    }
+    assert!(bench.bytes("d/a-outcomes.npy") == whole && bench.bytes("p.npy") != whole);
+    for folder in ["out", "fa"] {
+        assert_eq!(fs::read_dir(bench.path(folder)).unwrap().count(), 0, "{folder}");
+    }
+}
+
+#[test]
+fn an_input_that_is_refused_is_refused_before_there_is_a_result_of_another() {
+    let bench = with_b();
+    let whole = bench.bytes("b.npy");
+    fs::write(bench.path("cut.npy"), &whole[..whole.len() - 8]).unwrap();
+    fs::create_dir(bench.path("x")).unwrap();
+    let text = bench.error(&["invert", "b.npy", "cut.npy", "-o", "x"], &["b.npy", "cut.npy", "x"]);
+    assert!(text.contains("cut.npy ends early"), "{text}");
+    assert_eq!(fs::read_dir(bench.path("x")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_plan_that_is_not_there_is_said_once() {
+    let bench = with_b();
+    let text = bench.error(&["invert", "b.npy", "-o", "x.npy", "--backend", "cpu", "--plan", "abacus"], &["b.npy"]);
+    assert_eq!(text.matches("plan abacus was rejected").count(), 1, "{text}");
+}
+
+#[test]
+fn matrices_that_no_memory_holds_are_refused_before_a_file_is_begun() {
+    let bench = Bench::new();
+    for order in ["10000000", "1000000000", "9000000000000000000"] {
+        let text = bench.error(&["generate", "uniform", "--batch", "1", "--order", order, "-o", "a.npy"], &[]);
+        assert!(text.starts_with("batchla: ") && text.contains("000000"), "{text}");
+    }
+    bench.well(&["generate", "uniform", "--batch", "0", "--order", "10000000", "-o", "a.npy"]);
 }
 
 #[cfg(unix)]
@@ -288,12 +346,14 @@ fn nan_everywhere_is_no_error_but_told() {
 }
 
 #[test]
-fn no_threads() {
+fn no_threads_or_too_many() {
     let bench = with_b();
     bench.well(&["generate", "uniform", "--batch", "6", "--order", "4", "-o", "a.npy"]);
     let also: [&[&str]; 2] = [&["generate", "uniform", "-o", "x.npy"], &["devices"]];
     for command in COMMANDS.into_iter().chain(also) {
         let text = bench.error(&[command, &["--threads", "0"]].concat(), &["a.npy", "b.npy"]);
         assert!(text.contains("0 threads compute nothing; ask for at least one"), "{text}");
+        let text = bench.error(&[command, &["--threads", "99999999"]].concat(), &["a.npy", "b.npy"]);
+        assert!(text.contains("99999999 threads are too many; ask for at most"), "{text}");
     }
 }

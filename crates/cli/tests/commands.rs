@@ -87,12 +87,21 @@ fn right_hand_sides_are_matrices_vectors_or_one_for_all() {
     assert_eq!(npy::peek(bench.path("x.npy")).unwrap().shape, [4, 3, 1]);
     assert_eq!(read::<f64>(bench.path("x.npy")).unwrap().get(3, 2, 0), Some(2.0 / 5.0));
     vectors("many.npy", &[4, 3, 1]);
-    bench.well(&["solve", "one.npy", "many.npy", "-o", "x.npy", "--memory", "1kB"]);
+    let told = bench.well(&["solve", "one.npy", "many.npy", "-o", "x.npy", "--memory", "1kB"]);
+    assert!(told.starts_with("one.npy: 4 results of one matrix, f64 of shape (1, 3, 3)"), "{told}");
     assert_eq!(read::<f64>(bench.path("x.npy")).unwrap().get(3, 2, 0), Some(11.0 / 2.0));
     bench.well(&["verify", "one.npy", "x.npy", "--rhs", "many.npy"]);
+    // A vector serves all matrices; many vectors of one matrix are columns, and no matrix.
+    vectors("vector.npy", &[3]);
+    bench.well(&["solve", "a.npy", "vector.npy", "-o", "x.npy"]);
+    assert_eq!(npy::peek(bench.path("x.npy")).unwrap().shape, [4, 3]);
+    assert_eq!(read::<f64>(bench.path("x.npy")).unwrap().get(0, 3, 2), Some(2.0 / 5.0));
+    bench.well(&["verify", "a.npy", "x.npy", "--rhs", "vector.npy"]);
+    let output = bench.batchla(&["solve", "one.npy", "vectors.npy", "-o", "y.npy"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("many vectors for one matrix (..., n, 1)"), "{text}");
     let sole = Batch::<f64>::from_fn(1, 3, 3, |_, i, j| if i == j { 2.0 } else { 0.0 }).unwrap();
     npy::write_shaped(bench.path("sole.npy"), &sole, &[]).unwrap();
-    vectors("vector.npy", &[3]);
     bench.well(&["solve", "sole.npy", "vector.npy", "-o", "y.npy"]);
     assert_eq!(fs::read(bench.path("y.npy")).unwrap()[128..], [0.0f64, 0.5, 1.0].map(f64::to_le_bytes).concat());
 }
@@ -148,6 +157,8 @@ fn generated_files_hold_what_the_generator_makes() {
             assert!(same, "{name}, matrix {b}");
         }
     }
+    let text = bench.error(&["generate", "right-hand-sides:3", "-o", "b.npy"], &["a.npy"]);
+    assert!(text.contains("take no value") && text.contains("--columns"), "{text}");
     let text = bench.error(&["generate", "abacus", "-o", "b.npy"], &["a.npy"]);
     assert!(text.contains("there is no generator `abacus`") && text.contains("hilbert"), "{text}");
     let made = bench.batchla(&["generate", "uniform", "--batch", "3", "--order", "2", "-o", "-"]);
@@ -162,14 +173,20 @@ fn verify_refuses_what_does_not_belong_together() {
     bench.well(&["generate", "uniform", "--batch", "4", "--order", "2", "-o", "smaller.npy"]);
     bench.well(&["factorize", "a.npy", "-o", "lu.npy", "-p", "p.npy"]);
     bench.well(&["factorize", "fewer.npy", "-o", "lu3.npy", "-p", "p3.npy"]);
+    let right_hand_sides = |columns: &str, name: &str| {
+        bench.well(&["generate", "right-hand-sides", "--batch", "4", "--order", "3", "--columns", columns, "-o", name]);
+    };
+    right_hand_sides("1", "one.npy");
+    right_hand_sides("2", "two.npy");
     let names = bench.names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for (args, told) in [
-        (&["a.npy", "fewer.npy"][..], "3 results for 4 matrices"),
+        (&["a.npy", "one.npy", "--rhs", "two.npy"][..], "solutions of 1 columns (f64, shape (4, 3, 1), C order)"),
+        (&["a.npy", "fewer.npy"], "3 results for 4 matrices"),
         (&["a.npy", "smaller.npy"], "differ in order"),
         (&["a.npy", "a.npy", "--rhs", "smaller.npy"], "right-hand sides of 2 rows"),
         (&["a.npy", "lu.npy", "--pivots", "p3.npy"], "pivots of shape [3, 3]"),
-        (&["a.npy", "lu.npy", "--pivots", "a.npy"], "not integers"),
+        (&["a.npy", "lu.npy", "--pivots", "a.npy"], "\"<f8\", not int32 or int64"),
         (&["a.npy", "p.npy"], "holds elements of type \"<i4\""),
     ] {
         let text = bench.error(&[&["verify"], args].concat(), &names);
@@ -236,6 +253,7 @@ fn kernels_of_no_problem_or_no_gpu_are_refused() {
     for (words, told) in [
         (&["f64", "9-3"][..], "neither an order nor a range like 1-200"),
         (&["f64", "many"], "neither an order nor a range"),
+        (&["f64", "1-100000000"], "orders go up to 10000"),
         (&["f16", "3"], "the types are f32, f64, c32 and c64"),
         (&["f64"], "ORDERS"),
         (&["f64", "3-9", "--device", "7777"], "open device"),

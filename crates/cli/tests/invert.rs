@@ -178,7 +178,7 @@ fn what_cannot_be_inverted_is_refused_and_leaves_nothing_behind() {
     }
     let text = bench.error(&["invert", "a.npy", "-o", "no/such/folder.npy"], &["a.npy"]);
     assert!(text.contains("cannot be created") && text.contains("\n  because: "), "{text}");
-    assert!(bench.error(&["invert", "a.npy", "-o", "."], &["a.npy"]).contains("is a directory"));
+    assert!(bench.error(&["invert", "a.npy", "-o", "."], &["a.npy"]).contains("is the input"));
     assert!(bench.error(&["invert", "a.npy", "-o", "x.npy", "--threads", "0"], &["a.npy"]).contains("0 threads"));
     let reference = ["invert", "a.npy", "-o", "x.npy", "--backend", "reference", "--threads", "2"];
     assert!(bench.error(&reference, &["a.npy"]).contains("one thread"));
@@ -214,7 +214,9 @@ fn a_gpu_inverts_or_the_error_says_what_is_missing() {
             assert!(!required.split(',').any(|name| name == "cuda"), "{missing}");
             let text = bench.error(&[&plain[..], &["--backend", "cuda"]].concat(), &["a.npy"]);
             assert!(text.contains(&missing.to_string()) && text.contains("CPU backend"), "{text}");
-            assert_eq!((forced.status.code(), String::from_utf8(forced.stderr).unwrap()), (Some(1), text));
+            let forced_text = String::from_utf8(forced.stderr).unwrap();
+            assert_eq!(forced.status.code(), Some(1));
+            assert!(forced_text.contains(&missing.to_string()), "{forced_text}");
         }
     }
 }

@@ -48,30 +48,39 @@ impl<T: Scalar> Determinant<T> {
         let mut sign: T = num_traits::one();
         let mut log_abs: T::Real = num_traits::zero();
         for (k, &p) in pivots.iter().enumerate() {
-            let u = diagonal(k);
-            let modulus = u.modulus();
-            let phase = u.divide(T::from_real(modulus));
+            let (phase, logarithm) = polar(diagonal(k));
             sign *= if p as usize == k { phase } else { -phase };
             if T::IS_COMPLEX {
                 sign = sign.divide(T::from_real(sign.modulus()));
             }
-            log_abs += num_traits::Float::ln(modulus);
+            log_abs += logarithm;
         }
         Self { sign, log_abs }
     }
 
     /// The plain value; overflows to infinity and underflows to zero as its type does.
     pub fn value(self) -> T {
-        if self.sign == num_traits::zero() {
-            return num_traits::zero();
-        }
-        self.sign.scale(num_traits::Float::exp(self.log_abs))
+        let size = num_traits::Float::exp(self.log_abs);
+        // Zero times infinity is none of its parts.
+        let part = |x: T::Real| if x == num_traits::zero() { x } else { x * size };
+        T::from_parts(part(self.sign.re()), part(self.sign.im()))
     }
 
     /// `log |det A|` in double precision.
     pub fn log_abs_f64(self) -> f64 {
         self.log_abs.to_f64()
     }
+}
+
+/// Phase, and logarithm of the modulus, of a finite number. That of a complex one may be beyond the type's largest number: then half of it is looked at.
+fn polar<T: Scalar>(u: T) -> (T, T::Real) {
+    let of = |u: T| (u.divide(T::from_real(u.modulus())), num_traits::Float::ln(u.modulus()));
+    if u.modulus().finite() {
+        return of(u);
+    }
+    let two = T::from_f64(2.0, 0.0).re();
+    let (phase, logarithm) = of(u.scale(num_traits::Float::recip(two)));
+    (phase, logarithm + num_traits::Float::ln(two))
 }
 
 /// The determinants of a batch, where they were computed.
@@ -194,6 +203,19 @@ mod tests {
         assert_eq!(Determinant::<f64>::from_factors(Outcome::Regular, |_| 0.0, &[]).value(), 1.0);
         assert_eq!(Determinant::<f64>::zero().value(), 0.0);
         assert!(Determinant::<f64>::nan().value().is_nan());
+    }
+
+    #[test]
+    fn what_overflows_leaves_no_nan() {
+        // The modulus of this finite number is beyond its type.
+        let large = Complex::new(f64::MAX, f64::MAX);
+        let d = Determinant::from_factors(Outcome::Regular, |_| large, &[0]);
+        assert!((d.log_abs - (f64::MAX.ln() + 2f64.sqrt().ln())).abs() < 1e-12, "{d:?}");
+        assert!((d.sign - Complex::new(0.5f64.sqrt(), 0.5f64.sqrt())).norm() < 1e-15, "{d:?}");
+        // Ten to the power of 400: a part that is zero stays so.
+        let ten =
+            Determinant::from_factors(Outcome::Regular, |_| Complex::new(10.0, 0.0), &(0..400).collect::<Vec<_>>());
+        assert_eq!(ten.value(), Complex::new(f64::INFINITY, 0.0));
     }
 
     #[test]

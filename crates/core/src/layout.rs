@@ -106,7 +106,7 @@ impl BatchLayout {
     /// # Errors
     /// [`ErrorKind::Layout`] where the size overflows.
     pub fn column_major(batch: usize, rows: usize, cols: usize) -> Result<Self, Error> {
-        let group = area(rows, cols)?;
+        let group = area(rows, cols, || format!("{batch} x ({rows} x {cols}) column-major"))?;
         Self::new(batch, rows, cols, Strides { lanes: 1, group, row: 1, col: rows.max(1) })
     }
 
@@ -115,7 +115,7 @@ impl BatchLayout {
     /// # Errors
     /// [`ErrorKind::Layout`] where the size overflows.
     pub fn row_major(batch: usize, rows: usize, cols: usize) -> Result<Self, Error> {
-        let group = area(rows, cols)?;
+        let group = area(rows, cols, || format!("{batch} x ({rows} x {cols}) row-major"))?;
         Self::new(batch, rows, cols, Strides { lanes: 1, group, row: cols.max(1), col: 1 })
     }
 
@@ -124,8 +124,9 @@ impl BatchLayout {
     /// # Errors
     /// [`ErrorKind::Layout`] where `lanes` is zero or the size overflows.
     pub fn interleaved(batch: usize, rows: usize, cols: usize, lanes: usize) -> Result<Self, Error> {
-        let col = area(rows, lanes)?;
-        let group = area(col, cols)?;
+        let name = || format!("{batch} x ({rows} x {cols}) interleaved by {lanes}");
+        let col = area(rows, lanes, name)?;
+        let group = area(col, cols, name)?;
         Self::new(batch, rows, cols, Strides { lanes, group, row: lanes, col })
     }
 
@@ -135,6 +136,10 @@ impl BatchLayout {
     /// [`ErrorKind::Layout`] where `ld` is too short, or for an interleaved layout.
     pub fn with_leading_dimension(self, ld: usize) -> Result<Self, Error> {
         let mut strides = self.strides();
+        if self.lanes > 1 {
+            return Err(Error::new(ErrorKind::Layout, "layout", format!("{self} has no leading dimension"))
+                .advise("give BatchLayout::new the strides"));
+        }
         let lines = if self.is_row_major() {
             strides.row = ld;
             self.rows
@@ -142,7 +147,7 @@ impl BatchLayout {
             strides.col = ld;
             self.cols
         };
-        strides.group = area(ld, lines)?;
+        strides.group = area(ld, lines, || format!("{self} with a leading dimension of {ld}"))?;
         Self::new(self.batch, self.rows, self.cols, strides)
     }
 
@@ -254,21 +259,25 @@ impl BatchLayout {
         self.origin(b).wrapping_add(i.wrapping_mul(self.row_stride)).wrapping_add(j.wrapping_mul(self.col_stride))
     }
 
-    /// The place of element (`b`, 0, 0).
+    /// The place of element (`b`, 0, 0); where there is none, that of the first.
     pub(crate) fn origin(&self, b: usize) -> usize {
+        if self.span == 0 {
+            return 0; // strides are not bounded then
+        }
         (b / self.lanes).wrapping_mul(self.group_stride).wrapping_add(b % self.lanes)
     }
 }
 
-fn area(a: usize, b: usize) -> Result<usize, Error> {
+/// Elements of `a` lines of `b`, one at least; `name` says of which layout.
+fn area(a: usize, b: usize, name: impl Fn() -> String) -> Result<usize, Error> {
     a.checked_mul(b).map(|x| x.max(1)).ok_or_else(|| {
-        Error::new(ErrorKind::Layout, "layout", format!("{a} x {b} elements overflow 64 bits"))
-            .advise("use smaller matrices")
+        Error::new(ErrorKind::Layout, "layout", format!("{}: {a} x {b} elements overflow 64 bits", name()))
+            .advise("use smaller matrices, fewer lanes or a smaller leading dimension")
     })
 }
 
 impl fmt::Display for BatchLayout {
-    /// One line: `1000 x (21 x 21) column-major, ld 24`.
+    /// One line: `1000 x (21 x 21) column-major, ld 24`; strides where it is none of the usual layouts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} x ({} x {})", self.batch, self.rows, self.cols)?;
         if self.packed().is_ok_and(|packed| packed.strides() == self.strides()) {
@@ -279,7 +288,11 @@ impl fmt::Display for BatchLayout {
             };
         }
         let Strides { lanes, group, row, col } = self.strides();
-        write!(f, " lanes {lanes}, strides {group} / {row} / {col}")
+        match (lanes, row, col) {
+            (1, 1, ld) if Some(group) == ld.checked_mul(self.cols) => write!(f, " column-major, ld {ld}"),
+            (1, ld, 1) if Some(group) == ld.checked_mul(self.rows) => write!(f, " row-major, ld {ld}"),
+            _ => write!(f, " with {lanes} lanes and strides of {group} a group, {row} a row, {col} a column"),
+        }
     }
 }
 
@@ -349,6 +362,27 @@ mod tests {
         }
         assert!(BatchLayout::column_major(1, usize::MAX, 3).is_err());
         assert!(BatchLayout::interleaved(1, 4, 4, usize::MAX).is_err());
+    }
+
+    #[test]
+    fn only_matrices_whose_lines_lie_together_have_a_leading_dimension() {
+        let interleaved = BatchLayout::interleaved(4, 2, 2, 2).unwrap();
+        let error = interleaved.with_leading_dimension(6).unwrap_err();
+        assert!(error.to_string().contains("4 x (2 x 2) interleaved by 2 has no leading dimension"), "{error}");
+    }
+
+    #[test]
+    fn a_layout_is_named_in_one_line() {
+        let cm = BatchLayout::column_major(1000, 21, 21).unwrap();
+        let rm = BatchLayout::row_major(9, 2, 3).unwrap();
+        let ld = |layout: BatchLayout, ld| layout.with_leading_dimension(ld).unwrap().to_string();
+        assert_eq!(cm.to_string(), "1000 x (21 x 21) column-major");
+        assert_eq!(ld(cm, 24), "1000 x (21 x 21) column-major, ld 24");
+        assert_eq!(ld(rm, 5), "9 x (2 x 3) row-major, ld 5");
+        let apart = BatchLayout::new(9, 2, 2, strides(1, 10, 1, 3)).unwrap();
+        assert_eq!(apart.to_string(), "9 x (2 x 2) with 1 lanes and strides of 10 a group, 1 a row, 3 a column");
+        let error = BatchLayout::interleaved(1, 4, 4, usize::MAX).unwrap_err().to_string();
+        assert!(error.contains("1 x (4 x 4) interleaved by 18446744073709551615"), "{error}");
     }
 
     #[test]

@@ -107,6 +107,9 @@ impl<'a, T: Scalar> MatrixRef<'a, T> {
     /// Outside the matrix, as slices do.
     pub fn column(&self, j: usize) -> Option<&'a [T]> {
         assert!(j < self.shape.cols, "column {j} of {}", self.shape.cols);
+        if self.shape.rows == 0 {
+            return Some(&[]); // strides are not bounded then
+        }
         // SAFETY: `rows` elements from (0, j) on, all named by the layout, readable during 'a.
         (self.shape.row_stride == 1 || self.shape.rows < 2).then(|| unsafe {
             std::slice::from_raw_parts(self.start.wrapping_add(j.wrapping_mul(self.shape.col_stride)), self.shape.rows)
@@ -207,6 +210,9 @@ impl<T: Scalar> MatrixMut<'_, T> {
     /// Outside the matrix, as slices do.
     pub fn column_mut(&mut self, j: usize) -> Option<&mut [T]> {
         assert!(j < self.shape.cols, "column {j} of {}", self.shape.cols);
+        if self.shape.rows == 0 {
+            return Some(&mut []); // strides are not bounded then
+        }
         // SAFETY: `rows` elements from (0, j) on, all named by the layout, ours alone while `self` is borrowed.
         (self.shape.row_stride == 1 || self.shape.rows < 2).then(|| unsafe {
             std::slice::from_raw_parts_mut(
@@ -274,7 +280,7 @@ impl<T: Scalar> fmt::Debug for MatrixMut<'_, T> {
 #[cfg(test)]
 mod tests {
     use crate::batch::Batch;
-    use crate::layout::BatchLayout;
+    use crate::layout::{BatchLayout, Strides};
 
     /// Matrices whose element (i, j) is `10 i + j`, by columns, by rows and among others.
     fn layouts() -> [BatchLayout; 3] {
@@ -320,6 +326,19 @@ mod tests {
         assert_eq!(flat.view_mut().into_matrices().next().unwrap().column_mut(1), Some(&mut [1.0][..]));
         let wide = flat.to_layout(BatchLayout::interleaved(1, 1, 2, 2).unwrap()).unwrap();
         assert_eq!(wide.view().matrix(0).unwrap().column(1), Some(&[1.0][..]));
+    }
+
+    #[test]
+    fn columns_without_elements_are_empty_slices_whatever_the_strides() {
+        // Strides of nothing are not bounded: the second matrix, and the columns, would begin anywhere.
+        let strides = Strides { lanes: 1, group: (1 << 61) - 1, row: 1, col: (1 << 61) - 1 };
+        let mut a = Batch::<f64>::zeros(BatchLayout::new(2, 0, 3, strides).unwrap()).unwrap();
+        for j in 0..3 {
+            assert_eq!(a.view().matrix(1).unwrap().column(j), Some(&[][..]));
+            let mut matrix = a.view_mut().into_matrices().nth(1).unwrap();
+            assert_eq!(matrix.column_mut(j), Some(&mut [][..]));
+        }
+        assert!(!a.view().matrix(1).unwrap().as_ptr().is_null());
     }
 
     #[test]

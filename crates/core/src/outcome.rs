@@ -77,6 +77,9 @@ pub fn lapack_pivots(pivots: &[u32]) -> Vec<i32> {
 }
 
 /// The permutation that sequential exchanges amount to: row `i` of `P⁻¹A` is row `permutation[i]` of `A`.
+///
+/// # Panics
+/// Where an exchange is with a row that there is not, as LAPACK's 1-based ones may be.
 pub fn permutation(pivots: &[u32]) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..pivots.len() as u32).collect();
     for (k, &p) in pivots.iter().enumerate() {

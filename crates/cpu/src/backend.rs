@@ -136,7 +136,8 @@ impl Cpu {
     ) {
         let together = prepared.plan.together();
         let default = || default_grain(&prepared.problem, self.threads(), prepared.plan.most_together());
-        let grain = self.grain.map_or_else(default, NonZeroUsize::get).next_multiple_of(together);
+        let grain = self.grain.map_or_else(default, NonZeroUsize::get).min(prepared.problem.batch().max(1));
+        let grain = grain.next_multiple_of(together);
         let large = multiplications(&prepared.problem) >= LARGE && prepared.plan.shares_matrices();
         for_each(self.pool.as_deref(), (grain, large), threads, results, work);
     }

@@ -256,8 +256,10 @@ impl Engine {
 
     /// Which matrices are not finite, bit by bit.
     pub(crate) fn spoiled<T: CpuScalar>(&self, a: &[T]) -> u32 {
-        let lanes = T::spoiled(self.set, Spoiled { a });
-        if self.kind == Kind::Interleaved { lanes } else { u32::from(lanes != 0) }
+        let interleaved = self.kind == Kind::Interleaved;
+        let rows = if interleaved { self.order } else { self.order.div_ceil(self.width) };
+        let lanes = T::spoiled(self.set, Spoiled { a, ld: self.ld / self.width, rows });
+        if interleaved { lanes } else { u32::from(lanes != 0) }
     }
 
     /// Whether what is not finite in regular factors makes their inverse so, whose elements are looked at: one matrix at a time it does, but for a diagonal whose

@@ -1,7 +1,8 @@
 //! Operations on groups: matrices are taken over, one a lane, computed together, and handed over one by one.
 
 use batchla_core::{
-    BatchRef, Determinant, HostMemory, MatrixMut, MatrixRef, Operation, Outcome, Prepared, Scalar, Source, Transpose,
+    BatchRef, Determinant, HostMemory, MatrixMut, MatrixRef, Operation, Outcome, Prepared, Real, Scalar, Source,
+    Transpose,
 };
 use num_traits::Float;
 
@@ -214,8 +215,12 @@ fn spoil(outcomes: &mut [Outcome; MOST_LANES], lanes: u32, counts: impl Fn(Outco
 
 /// The 1-norm: the largest sum of moduli of a column; NaN where any is.
 fn one_norm<T: Scalar>(a: MatrixRef<'_, T>) -> T::Real {
-    let sums = (0..a.cols()).map(|j| (0..a.rows()).map(|i| a.at(i, j).modulus()).sum());
-    sums.fold(num_traits::zero(), |largest: T::Real, sum: T::Real| if sum <= largest { largest } else { sum })
+    largest_sum((0..a.cols()).map(|j| (0..a.rows()).map(|i| a.at(i, j).modulus()).sum()))
+}
+
+/// The largest of sums that are not negative; NaN where any is.
+pub(crate) fn largest_sum<R: Real>(sums: impl Iterator<Item = R>) -> R {
+    sums.fold(num_traits::zero(), |largest, sum| if sum <= largest { largest } else { sum })
 }
 
 impl<T: CpuScalar> FactoredGroup<'_, T> {

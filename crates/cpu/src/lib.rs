@@ -27,7 +27,8 @@
 //! Every matrix is copied to an aligned place in its thread's scratch memory, computed there, its columns by several threads where these have nothing
 //! else to do and plan `blocked` computes a large one, and written out. The plans of our own take the same steps for each element in the same order, with fused multiply-adds, whatever the vectors, tiles or neighbours. So bits
 //! depend on nothing but the elements and the plan's arithmetic: not on the layout, the place in the batch, the batch's size, the
-//! number of threads or the grain; nor, for the plans of our own, on the instruction set.
+//! number of threads or the grain; nor, for the plans of our own, on the instruction set. faer's products also go by the sizes of the caches, so plan `faer` has the
+//! same bits on processors of one kind alone.
 
 mod backend;
 mod blocked;

@@ -44,7 +44,7 @@ routines! {
     getrs(Getrs<'_, Self>) -> ();
     /// Factors or inverts matrices one after another; gives how many.
     stretch(Stretch<'_, Self>) -> usize;
-    /// Factors small matrices two at a time; gives how many.
+    /// Factors, and inverts, small matrices two at a time; gives how many.
     pairs(Pairs<'_, Self>) -> usize;
     /// Takes one matrix over.
     pack_columns(PackColumns<'_, '_, Self>) -> ();
@@ -112,6 +112,10 @@ recursive! {
 #[derive(Debug)]
 pub struct Spoiled<'a, T> {
     pub(crate) a: &'a [T],
+    /// Places from a column to the next, a place being what a lane or a vector has at once, and how many of them are the column's: what is
+    /// beyond may be left from other matrices.
+    pub(crate) ld: usize,
+    pub(crate) rows: usize,
 }
 
 impl<T: Scalar> Work<T> for Spoiled<'_, T> {
@@ -119,8 +123,12 @@ impl<T: Scalar> Work<T> for Spoiled<'_, T> {
 
     #[inline(always)]
     fn run<L: Lanes<Number = T>>(self) -> u32 {
-        let mut sums = Sums::<L>::default();
-        sums.add(L::as_vectors(L::from_numbers(self.a)));
+        let (mut sums, a) = (Sums::<L>::default(), L::from_numbers(self.a));
+        if self.rows == self.ld {
+            sums.add(L::as_vectors(a));
+        } else {
+            a.chunks_exact(self.ld).for_each(|column| sums.add(L::as_vectors(&column[..self.rows])));
+        }
         sums.spoiled()
     }
 }

@@ -7,6 +7,7 @@ use batchla_core::{Error, HostArray, MatrixMut, MatrixRef, Scalar};
 use crate::backend::CpuScalar;
 use crate::engine::Sizes;
 use crate::group::Group;
+use crate::groups::largest_sum;
 use crate::vector::LANES;
 use crate::workspace::Shape;
 
@@ -75,8 +76,7 @@ impl<T: Scalar> Columns<T> {
 
     /// The 1-norm: the largest sum of moduli of a column; NaN where any is.
     pub(crate) fn one_norm(&self) -> T::Real {
-        let sums = self.iter().map(|column| column.iter().map(|x| x.modulus()).sum());
-        sums.fold(num_traits::zero(), |largest: T::Real, sum: T::Real| if sum <= largest { largest } else { sum })
+        largest_sum(self.iter().map(|column| column.iter().map(|x| x.modulus()).sum()))
     }
 }
 

@@ -23,8 +23,8 @@ mod linux {
     struct Seat {
         /// Who sits there, once it has started.
         thread: OnceLock<Pid>,
-        /// The core that it is kept off, once it has woken up on its caller's.
-        off: Mutex<Option<usize>>,
+        /// The core that it is kept off, once it has woken up on its caller's, and those that it was left.
+        off: Mutex<Option<(usize, CpuSet)>>,
     }
 
     impl Seats {
@@ -57,7 +57,8 @@ mod linux {
         /// Lets the thread run on all other cores that it might run on, if there are any, and no longer on this one: for the first time, if that `begins` here.
         fn keep_off(&self, core: usize, begins: bool) {
             let mut off = self.off.lock().unwrap_or_else(PoisonError::into_inner);
-            if *off == Some(core) || (off.is_none() && !begins) || core >= CpuSet::MAX_CPU {
+            let held = off.as_ref().is_some_and(|(before, _)| *before == core);
+            if held || (off.is_none() && !begins) || core >= CpuSet::MAX_CPU {
                 return;
             }
             let Some(&thread) = self.thread.get() else { return };
@@ -65,12 +66,15 @@ mod linux {
             if !cores.is_set(core) {
                 return;
             }
-            cores.unset(core);
-            if let Some(before) = *off {
+            // What it was kept off it gets back, unless somebody else has chosen its cores since.
+            if let Some((before, left)) = *off
+                && left == cores
+            {
                 cores.set(before);
             }
+            cores.unset(core);
             if cores.count() > 0 && sched_setaffinity(Some(thread), &cores).is_ok() {
-                *off = Some(core);
+                *off = Some((core, cores));
             }
         }
     }

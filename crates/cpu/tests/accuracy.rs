@@ -37,8 +37,7 @@ fn inverses_are_as_accurate_as_lapacks<T: CpuScalar>() {
             let a = zoo::<T>(n, 8);
             let options = Options::default().with_plan(plan);
             let inverse = Cpu::new().invert_with(&a, Extras::none().with_condition(), &options).unwrap();
-            for (b, outcome) in inverse.outcomes().filter(|(_, outcome)| outcome.is_regular()) {
-                assert_eq!(outcome, Outcome::Regular);
+            for (b, _) in inverse.outcomes().filter(|(_, outcome)| outcome.is_regular()) {
                 let (a, x) = (a.view().matrix(b).unwrap(), inverse.batch.view().matrix(b).unwrap());
                 let ratio = inverse_ratio(a, x);
                 assert!(ratio < 30.0, "{plan} {} matrix {b} of order {n}: {ratio}", T::KIND);

@@ -255,7 +255,7 @@ impl CudaPrepared {
             }
             most.extend(getrf.steps.as_ref().map(|steps| ("getrf_update", steps.update.dynamic_shared_bytes)));
         }
-        most.extend(plan.getrs.as_ref().map(|getrs| ("getrs", getrs.shared_bytes)));
+        most.extend(plan.getrs.as_ref().map(|getrs| (getrs.entry(), getrs.shared_bytes)));
         if let Some(getri) = &plan.getri {
             let bytes = getri.shared_bytes(plan.scalar(), order, order);
             most.extend(["trtri", "getri", "getri_resident"].map(|entry| (entry, bytes)));

@@ -129,7 +129,7 @@ impl<'a, E: Element> DeviceSlice<'a, E> {
     /// Device memory of the caller's: a `CUdeviceptr`, as cudarc has it too. Work on it will be in the order of `stream`.
     ///
     /// # Safety
-    /// There are `len` initialised elements of the stream's device at `pointer`, aligned for `E`; for `'a` they stay, and nobody
+    /// There are `len` initialised elements of the stream's device at `pointer`, which is a multiple of their size (16 bytes for c64, more than Rust asks of it); for `'a` they stay, and nobody
     /// writes them except in the order of `stream`.
     pub unsafe fn from_raw(stream: &'a Stream, pointer: u64, len: usize) -> Self {
         Self { stream, pointer: DevicePointer(pointer), len, elements: PhantomData }
@@ -167,7 +167,7 @@ impl<'a, E: Element> DeviceSliceMut<'a, E> {
     /// Device memory of the caller's: a `CUdeviceptr`, as cudarc has it too. Work on it will be in the order of `stream`.
     ///
     /// # Safety
-    /// There are `len` initialised elements of the stream's device at `pointer`, aligned for `E`; for `'a` they stay, and nobody
+    /// There are `len` initialised elements of the stream's device at `pointer`, which is a multiple of their size (16 bytes for c64, more than Rust asks of it); for `'a` they stay, and nobody
     /// else reads or writes them except in the order of `stream`.
     pub unsafe fn from_raw(stream: &'a Stream, pointer: u64, len: usize) -> Self {
         Self { stream, pointer: DevicePointer(pointer), len, elements: PhantomData }

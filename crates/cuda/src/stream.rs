@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batchla_core::{Error, ErrorKind};
@@ -153,11 +154,12 @@ impl Stream {
         self.ready("capture")?;
         let driver = self.0.device.driver();
         self.check("capture", driver.begin_capture(self.0.handle))?;
-        let done = work();
+        // A stream that captures is of no use to anybody, so the capture ends before a panic goes on.
+        let done = catch_unwind(AssertUnwindSafe(work));
         let ended = driver.end_capture(self.0.handle);
         let graph = ended.map(|handle| Graph::of(self, handle));
         self.0.free_dropped();
-        done?;
+        done.unwrap_or_else(|panic| resume_unwind(panic))?;
         self.check("capture", graph)
     }
 

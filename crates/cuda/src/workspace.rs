@@ -41,10 +41,16 @@ const SHARE: u64 = 16;
 
 impl Parts {
     pub(crate) fn of(problem: &Problem, plan: &CudaPlan, limits: &Limits) -> Result<Self, Error> {
-        if problem.operation() == Operation::Factorize || plan.inverts_on_chip() || plan.solves_on_chip() {
+        let from_matrices = problem.source() != SourceKind::Factors;
+        let needs_none = match problem.operation() {
+            Operation::Factorize => true,
+            Operation::Determinant => !from_matrices,
+            _ => plan.inverts_on_chip() || plan.solves_on_chip(),
+        };
+        if needs_none {
             return Ok(Self { chunk: problem.batch().max(1), ..Self::default() });
         }
-        let (from_matrices, inverts) = (problem.source() != SourceKind::Factors, plan.getri.is_some());
+        let inverts = plan.getri.is_some();
         let own_unknown = inverts && (!from_matrices || plan.getri.as_ref().is_some_and(|getri| getri.separate));
         let order = problem.order() as u64;
         let square = (plan.leading().pow(2) * scalar_bytes(problem.scalar())) as u128;
@@ -54,9 +60,7 @@ impl Parts {
             1
         } else {
             let room = u128::from(limits.memory_bytes / SHARE) / each.max(1);
-            // Whole groups of interleaved matrices.
-            let lanes = [Some(problem.a()), problem.b(), Some(problem.out())];
-            let lanes: usize = lanes.into_iter().flatten().map(|layout| layout.strides().lanes).product();
+            let lanes = group_of(problem);
             let whole = (usize::try_from(room).unwrap_or(usize::MAX) / lanes).max(1).saturating_mul(lanes);
             whole.min(matrices)
         };
@@ -82,6 +86,18 @@ impl Parts {
     }
 }
 
+/// Matrices that only go together: whole groups of interleaved ones, or all.
+pub(crate) fn group_of(problem: &Problem) -> usize {
+    let operands = [Some(problem.a()), problem.b(), Some(problem.out())];
+    let lanes = operands.into_iter().flatten().map(|layout| layout.strides().lanes);
+    let all = lanes.fold(1usize, |all, lanes| (all / greatest_common_divisor(all, lanes)).saturating_mul(lanes));
+    all.min(problem.batch().max(1))
+}
+
+fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
 #[cfg(test)]
 mod tests {
     use batchla_core::{BatchLayout, Options};
@@ -103,6 +119,28 @@ mod tests {
         let a = BatchLayout::interleaved(10_000_000, 64, 64, 48).unwrap();
         let lanes = parts(&Problem::invert::<f64>(SourceKind::Matrix, a, a).unwrap());
         assert_eq!(lanes.chunk % 48, 0);
+    }
+
+    #[test]
+    fn matrices_go_together_as_far_as_all_operands_have_them_in_groups() {
+        let interleaved = |lanes, cols| BatchLayout::interleaved(100_000, 2, cols, lanes).unwrap();
+        let solve = |a, b| {
+            let (a, b) = (interleaved(a, 2), interleaved(b, 1));
+            Problem::solve::<f64>(SourceKind::Factors, a, Some(b), b, Default::default()).unwrap()
+        };
+        assert_eq!(group_of(&solve(32, 32)), 32);
+        assert_eq!(group_of(&solve(32, 48)), 96);
+        // What is more than the batch has, by whatever factor, is all of it.
+        let huge = 1 << 40;
+        assert_eq!(group_of(&solve(huge, huge - 1)), 100_000);
+        assert_eq!(parts(&solve(huge, huge - 1)).chunk, 100_000);
+    }
+
+    #[test]
+    fn determinants_of_factors_need_no_workspace() {
+        let a = BatchLayout::column_major(1_000_000, 8, 8).unwrap();
+        let given = parts(&Problem::determinant::<f32>(SourceKind::Factors, a).unwrap());
+        assert_eq!((given.chunk, given.bytes), (1_000_000, 0));
     }
 
     #[test]

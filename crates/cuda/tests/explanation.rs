@@ -21,6 +21,8 @@ fn problems(order: usize, batch: usize) -> Vec<Problem> {
     let rows = BatchLayout::row_major(batch, order, order).unwrap();
     let (matrix, factors) = (SourceKind::Matrix, SourceKind::Factors);
     let solve = |source| Problem::solve::<f64>(source, a, None, x, Transpose::None).unwrap();
+    let one = BatchLayout::column_major(1, order, order).unwrap();
+    let serves = |source| Problem::solve::<f64>(source, one, None, x, Transpose::None).unwrap();
     let determinant = |problem: Problem| problem.with_extras(Extras::none().with_determinant()).unwrap();
     let condition = |problem: Problem| problem.with_extras(Extras::none().with_condition()).unwrap();
     let invert = |source, out| Problem::invert::<f64>(source, a, out).unwrap();
@@ -34,6 +36,8 @@ fn problems(order: usize, batch: usize) -> Vec<Problem> {
         invert(factors, a),
         solve(matrix),
         solve(factors),
+        serves(matrix),
+        serves(factors),
         Problem::determinant::<f64>(matrix, a).unwrap(),
         Problem::determinant::<f64>(factors, a).unwrap(),
     ]

@@ -191,6 +191,23 @@ fn zeros_keep_their_signs_whatever_the_plan() {
 }
 
 #[test]
+fn what_overflows_beyond_a_matrix_says_nothing_of_its_inverse() {
+    let Some(gpu) = open(Emulated::new("sm_90")) else { return };
+    // The inverse of L grows to 2^148, beyond this type's numbers, and that of A to 2^88; what is beyond order 150, to the end of its class, is solved with L alone.
+    let (n, scale) = (150, f32::powi(2.0, 60));
+    let a = Batch::from_fn(1, n, n, |_, i, j| match i.cmp(&j) {
+        Ordering::Less => 0.0,
+        Ordering::Equal => scale,
+        Ordering::Greater => -scale,
+    });
+    let factors = gpu.factorize(&gpu.to_device(&a.unwrap()).unwrap()).unwrap();
+    let inverse = factors.invert().unwrap();
+    assert_eq!(inverse.report.read_outcomes().unwrap(), [Outcome::Regular]);
+    let inverse = gpu.to_host(&inverse.batch).unwrap();
+    assert_eq!(inverse.get(0, n - 1, 0), Some(f32::powi(2.0, 148 - 60)));
+}
+
+#[test]
 fn order_zero_leaves_no_stale_outcomes() {
     let Some(gpu) = open(Emulated::new("sm_90").checks(Checks::All)) else { return };
     let layout = BatchLayout::column_major(70, 0, 0).unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use batchla_core::{Batch, BatchLayout, Complex, Error, Scalar, ScalarKind};
 
+use crate::front::Wanted;
 use crate::header::Header;
 use crate::input::Input;
 use crate::reader::Reader;
@@ -89,7 +90,7 @@ impl AnyReader {
     /// # Errors
     /// As [`read`](crate::read), but for the type and the dimensions.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::over(Input::open(path.as_ref())?)
+        Self::over(Input::open(path.as_ref(), Wanted::Numbers)?)
     }
 
     /// Reads from any stream; `name` is what errors call it. Memory grows with what comes, not with what the header promises.
@@ -114,6 +115,14 @@ impl AnyReader {
         &self.input.name
     }
 
+    /// Makes sure that the array holds matrices.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`](batchla_core::ErrorKind::Shape) where it has fewer than two dimensions.
+    pub fn check_matrices(&self) -> Result<(), Error> {
+        self.header.check_matrices(&self.input.name)
+    }
+
     /// The same numbers as vectors: an array of shape `(..., n)` becomes one of `n` x 1 matrices.
     #[must_use]
     pub fn vectors(mut self) -> Self {
@@ -128,7 +137,7 @@ impl AnyReader {
     /// [`ErrorKind::Argument`](batchla_core::ErrorKind::Argument) where they are of another type;
     /// [`ErrorKind::Shape`](batchla_core::ErrorKind::Shape) where the array has fewer than two dimensions.
     pub fn typed<T: Scalar>(self) -> Result<Reader<T>, Error> {
-        self.header.check_matrices(&self.input.name)?;
+        self.check_matrices()?;
         Reader::over(self.input, self.header)
     }
 

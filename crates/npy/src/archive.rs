@@ -11,6 +11,8 @@ use zip::result::ZipResult;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::any::AnyReader;
+use crate::checksum::{Checked, Checksum};
+use crate::front::Wanted;
 use crate::input::{Input, open};
 
 /// An archive of arrays.
@@ -61,6 +63,9 @@ impl Archive {
 
     /// One of its arrays. One that was stored as it is can be read anywhere, a compressed one from front to back.
     ///
+    /// After the last matrix the bytes are held against the checksum that the archive keeps of them. Only a stored array in Fortran order that is
+    /// read in parts is not: its bytes then come in another order.
+    ///
     /// # Errors
     /// [`ErrorKind::Argument`] where there is none of that name; [`ErrorKind::Unsupported`] for a compression that NumPy does not use;
     /// as of [`AnyReader::open`].
@@ -74,15 +79,17 @@ impl Archive {
         };
         let (mut file, length) = open(&self.path, "an archive")?;
         file.seek(SeekFrom::Start(entry.start)).map_err(broken)?;
+        let checksum = Checksum::new(entry.crc);
         match entry.method {
             CompressionMethod::Stored => {
                 // A directory may promise what the file does not hold.
                 let there = length.unwrap_or(0).saturating_sub(entry.start);
-                AnyReader::over(Input::part(file, entry.start, entry.packed.min(there), full)?)
+                let (length, checksum) = (entry.packed.min(there), Some(checksum));
+                AnyReader::over(Input::part(file, entry.start, length, full, Wanted::Numbers, checksum)?)
             }
             CompressionMethod::DEFLATE => {
-                let (inner, sum) = (DeflateDecoder::new(file.take(entry.packed)), crc32fast::Hasher::new());
-                AnyReader::over(Input::stream(Checked { inner, left: entry.length, sum, crc: entry.crc }, full)?)
+                let inner = DeflateDecoder::new(file.take(entry.packed));
+                AnyReader::over(Input::stream(Checked { inner, left: entry.length, checksum }, full)?)
             }
             other => Err(fault(ErrorKind::Unsupported, &format!("is compressed by {other}"))
                 .advise("save it with numpy.savez or numpy.savez_compressed")),
@@ -97,29 +104,6 @@ fn entry(zip: &mut ZipArchive<File>, index: usize) -> ZipResult<Entry> {
     let start = file.data_start().unwrap_or(u64::MAX);
     let (packed, length, crc, method) = (file.compressed_size(), file.size(), file.crc32(), file.compression());
     Ok(Entry { name, start, packed, length, crc, method })
-}
-
-/// Bytes whose length and checksum are known.
-struct Checked<R> {
-    inner: R,
-    left: u64,
-    sum: crc32fast::Hasher,
-    crc: u32,
-}
-
-impl<R: Read> Read for Checked<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let got = self.inner.read(buffer)?;
-        self.sum.update(&buffer[..got]);
-        let damaged =
-            || io::Error::new(io::ErrorKind::InvalidData, "its checksum does not agree: the archive is damaged");
-        self.left = self.left.checked_sub(got as u64).ok_or_else(damaged)?;
-        let ended = got == 0 && !buffer.is_empty();
-        if ended && (self.left > 0 || self.sum.clone().finalize() != self.crc) {
-            return Err(damaged());
-        }
-        Ok(got)
-    }
 }
 
 impl fmt::Debug for Archive {

@@ -7,7 +7,7 @@ use std::path::Path;
 use batchla_core::{Error, ErrorKind, Scalar, ScalarKind};
 
 use crate::elements;
-use crate::front::{Front, tuple};
+use crate::front::{Front, Wanted, tuple};
 use crate::input::Input;
 use crate::target::Target;
 
@@ -180,11 +180,10 @@ impl IntegerReader {
     /// # Errors
     /// [`ErrorKind::Io`] where it cannot be read, or is not what it should be.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let input = Input::open(path.as_ref())?;
+        let input = Input::open(path.as_ref(), Wanted::Integers)?;
         let front = &input.front;
         if matches!(front.kind, ElementKind::Scalar(_)) {
-            let what = format!("holds elements of type {}, not integers", front.kind.descr(front.big_endian));
-            return Err(input.fault(&what).advise("convert them: a.astype(numpy.int32)"));
+            return Err(Wanted::Integers.unfit(&front.kind.descr(front.big_endian), &input.name));
         }
         if front.fortran_order && front.shape.len() > 1 {
             return Err(input.fault("is in Fortran order").advise("save it in C order: numpy.ascontiguousarray(a)"));

@@ -16,6 +16,13 @@ const LONGEST: u64 = 1 << 16;
 /// NumPy's own limit.
 const MOST_DIMENSIONS: usize = 64;
 
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    Numbers,
+    Integers,
+}
+
 /// The front of any array of plain numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Front {
@@ -54,7 +61,7 @@ impl Front {
     }
 
     /// Reads magic, version, length and dictionary; leaves `input` at the first element and gives the bytes read.
-    pub(crate) fn read(input: &mut impl Read, name: &str) -> Result<(Self, u64), Error> {
+    pub(crate) fn read(input: &mut impl Read, name: &str, wanted: Wanted) -> Result<(Self, u64), Error> {
         let fault = |what: &str| Error::new(ErrorKind::Io, "read", format!("{name} {what}"));
         let mut take = |len: u64| {
             let mut bytes = Vec::new();
@@ -97,10 +104,10 @@ impl Front {
         if !whole {
             return Err(cut());
         }
-        Ok((Self::interpret(&String::from_utf8_lossy(&text), name)?, 8 + width + length))
+        Ok((Self::interpret(&String::from_utf8_lossy(&text), name, wanted)?, 8 + width + length))
     }
 
-    fn interpret(text: &str, name: &str) -> Result<Self, Error> {
+    fn interpret(text: &str, name: &str, wanted: Wanted) -> Result<Self, Error> {
         let fault = |kind, what: String| Error::new(kind, "read", format!("{name} {what}"));
         let broken = |why: String| {
             fault(ErrorKind::Io, format!("has a header that cannot be understood: {why}"))
@@ -126,7 +133,7 @@ impl Front {
         }
         .map_err(|descr| {
             let descr: String = descr.chars().take(80).collect();
-            Self::unfit(&descr, name)
+            wanted.unfit(&descr, name)
         })?;
         let Value::Truth(fortran_order) = order.ok_or_else(|| missing("fortran_order"))? else {
             return Err(broken("its \"fortran_order\" is neither True nor False".to_owned()));
@@ -139,12 +146,6 @@ impl Front {
         let front = Self { kind, shape, fortran_order, big_endian };
         front.check_size().map_err(broken)?;
         Ok(front)
-    }
-
-    /// The error of elements that nothing is computed with.
-    pub(crate) fn unfit(descr: &str, name: &str) -> Error {
-        Error::new(ErrorKind::Io, "read", format!("{name} holds elements of type {descr:?}"))
-            .advise("convert them to float32, float64, complex64 or complex128 first: a.astype(numpy.float64)")
     }
 
     /// The bytes of a header of version 1.0, padded so that the elements start at a multiple of 64.
@@ -162,6 +163,19 @@ impl Front {
         bytes.resize(total - 1, b' ');
         bytes.push(b'\n');
         bytes
+    }
+}
+
+impl Wanted {
+    /// The error of elements of another type.
+    pub(crate) fn unfit(self, descr: &str, name: &str) -> Error {
+        let (but, advice) = match self {
+            Self::Numbers => {
+                ("", "convert them to float32, float64, complex64 or complex128 first: a.astype(numpy.float64)")
+            }
+            Self::Integers => (", not int32 or int64", "convert them first: a.astype(numpy.int32)"),
+        };
+        Error::new(ErrorKind::Io, "read", format!("{name} holds elements of type {descr:?}{but}")).advise(advice)
     }
 }
 
@@ -203,7 +217,7 @@ mod tests {
     use crate::header::Header;
 
     fn read(bytes: &[u8]) -> Result<(Front, u64), Error> {
-        let (front, length) = Front::read(&mut &bytes[..], "a.npy")?;
+        let (front, length) = Front::read(&mut &bytes[..], "a.npy", Wanted::Numbers)?;
         Header::of(&front, "a.npy")?.check_matrices("a.npy")?;
         Ok((front, length))
     }

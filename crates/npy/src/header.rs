@@ -5,7 +5,7 @@ use std::fmt;
 use batchla_core::{Error, ErrorKind, ScalarKind};
 
 use crate::array::ElementKind;
-use crate::front::{Front, tuple};
+use crate::front::{Front, Wanted, tuple};
 
 /// What a file holds, as its header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Header {
         let Front { kind, shape, fortran_order, big_endian } = front.clone();
         match kind {
             ElementKind::Scalar(scalar) => Ok(Self { scalar, shape, fortran_order, big_endian, vectors: false }),
-            integers => Err(Front::unfit(&integers.descr(big_endian), name)),
+            integers => Err(Wanted::Numbers.unfit(&integers.descr(big_endian), name)),
         }
     }
 

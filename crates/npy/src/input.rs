@@ -6,8 +6,9 @@ use std::path::Path;
 
 use batchla_core::{Error, ErrorKind, Scalar};
 
+use crate::checksum::{Checksum, Summed};
 use crate::elements;
-use crate::front::Front;
+use crate::front::{Front, Wanted};
 
 /// The elements behind a front.
 pub(crate) struct Input {
@@ -18,36 +19,54 @@ pub(crate) struct Input {
 }
 
 enum Kind {
-    File { file: File, start: u64, at: u64 },
+    File {
+        file: File,
+        start: u64,
+        at: u64,
+        /// Where there is one, and all was read from front to back so far.
+        checksum: Option<Checksum>,
+    },
     Stream(Box<dyn Read + Send>),
 }
 
 impl Input {
     /// Reads the front of a file, and holds the file's length against it. A pipe or device is a stream.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, wanted: Wanted) -> Result<Self, Error> {
         let name = path.display().to_string();
         let (file, length) = open(path, "a .npy file")?;
         match length {
-            Some(length) => Self::part(file, 0, length, name),
-            None => Self::stream(file, name),
+            Some(length) => Self::part(file, 0, length, name, wanted, None),
+            None => Self::over(file, name, wanted),
         }
     }
 
     /// Reads the front of the part of a file that begins at `first`, where the file stands, and holds the part's length against it.
-    pub(crate) fn part(mut file: File, first: u64, length: u64, name: String) -> Result<Self, Error> {
-        let (front, skipped) = Front::read(&mut (&mut file).take(length), &name)?;
-        let (wanted, there) = (front.data_bytes(), length.saturating_sub(skipped));
+    pub(crate) fn part(
+        mut file: File,
+        first: u64,
+        length: u64,
+        name: String,
+        wanted: Wanted,
+        mut checksum: Option<Checksum>,
+    ) -> Result<Self, Error> {
+        let mut begin = Summed { inner: &mut file, checksum: checksum.as_mut() }.take(length);
+        let (front, skipped) = Front::read(&mut begin, &name, wanted)?;
+        let (promised, there) = (front.data_bytes(), length.saturating_sub(skipped));
         let start = first + skipped;
-        let input = Self { kind: Kind::File { file, start, at: start }, name, front };
-        if there < wanted {
-            return Err(input.cut(&format!("it takes {wanted} bytes behind the header, {there} are there")));
+        let input = Self { kind: Kind::File { file, start, at: start, checksum }, name, front };
+        if there < promised {
+            return Err(input.cut(&format!("it takes {promised} bytes behind the header, {there} are there")));
         }
-        if there > wanted { Err(input.trailing()) } else { Ok(input) }
+        if there > promised { Err(input.trailing()) } else { Ok(input) }
     }
 
-    /// Reads the front of a stream.
-    pub(crate) fn stream(mut stream: impl Read + Send + 'static, name: String) -> Result<Self, Error> {
-        let (front, _) = Front::read(&mut stream, &name)?;
+    /// Reads the front of a stream of numbers.
+    pub(crate) fn stream(stream: impl Read + Send + 'static, name: String) -> Result<Self, Error> {
+        Self::over(stream, name, Wanted::Numbers)
+    }
+
+    fn over(mut stream: impl Read + Send + 'static, name: String, wanted: Wanted) -> Result<Self, Error> {
+        let (front, _) = Front::read(&mut stream, &name, wanted)?;
         Ok(Self { kind: Kind::Stream(Box::new(stream)), name, front })
     }
 
@@ -60,7 +79,7 @@ impl Input {
         let (size, big_endian) = (T::KIND.bytes(), self.front.big_endian);
         let read = match &mut self.kind {
             Kind::Stream(stream) => elements::read(stream, big_endian, count, to),
-            Kind::File { file, start, at } => {
+            Kind::File { file, start, at, checksum } => {
                 // The file's length was held against the header: the memory is justified.
                 to.try_reserve_exact(count).map_err(|_| {
                     let what =
@@ -68,9 +87,14 @@ impl Input {
                     Error::new(ErrorKind::OutOfMemory, "read", what).advise("read fewer matrices at a time")
                 })?;
                 let place = *start + (first * size) as u64;
-                let moved = if *at == place { Ok(place) } else { file.seek(SeekFrom::Start(place)) };
+                let mut moved = Ok(place);
+                if *at != place {
+                    moved = file.seek(SeekFrom::Start(place));
+                    *checksum = None;
+                }
                 *at = place + (count * size) as u64;
-                moved.and_then(|_| elements::read(file, big_endian, count, to))
+                let mut summed = Summed { inner: file, checksum: checksum.as_mut() };
+                moved.and_then(|_| elements::read(&mut summed, big_endian, count, to))
             }
         };
         match read {
@@ -94,12 +118,14 @@ impl Input {
         }
     }
 
-    /// Makes sure that nothing follows the last element.
+    /// Makes sure that nothing follows the last element, and that none was damaged.
     pub(crate) fn expect_end(&mut self) -> Result<(), Error> {
-        // A file's length is known to fit.
-        let Kind::Stream(stream) = &mut self.kind else { return Ok(()) };
-        let mut rest = Vec::new();
-        match stream.take(1).read_to_end(&mut rest) {
+        let more = match &mut self.kind {
+            // A file's length is known to fit.
+            Kind::File { checksum, .. } => checksum.as_ref().map_or(Ok(0), |checksum| checksum.check().map(|()| 0)),
+            Kind::Stream(stream) => stream.take(1).read_to_end(&mut Vec::new()),
+        };
+        match more {
             Ok(0) => Ok(()),
             Ok(_) => Err(self.trailing()),
             Err(e) => Err(self.fault("cannot be read").caused_by(e)),

@@ -31,6 +31,7 @@
 mod any;
 mod archive;
 mod array;
+mod checksum;
 mod elements;
 mod front;
 mod header;
@@ -86,7 +87,7 @@ pub fn read_any(path: impl AsRef<Path>) -> Result<AnyBatch, Error> {
 /// As [`read`], but for the type.
 pub fn peek(path: impl AsRef<Path>) -> Result<Header, Error> {
     let reader = AnyReader::open(path)?;
-    reader.header().check_matrices(reader.name())?;
+    reader.check_matrices()?;
     Ok(reader.header().clone())
 }
 

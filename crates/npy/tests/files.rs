@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use batchla_core::{Batch, BatchLayout, BatchRef, Complex, ErrorKind, Scalar, Strides};
-use batchla_npy::{AnyBatch, Reader, Writer, peek, read, read_any, write, write_shaped};
+use batchla_core::{Batch, BatchLayout, BatchRef, Complex, Error, ErrorKind, Scalar, Strides};
+use batchla_npy::{AnyBatch, Archive, IntegerReader, Reader, Writer, peek, read, read_any, write, write_shaped};
 use npyz::WriterBuilder;
 use proptest::prelude::*;
 use tempfile::TempDir;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -137,6 +140,18 @@ fn a_file_of_another_type_is_refused_or_read_as_what_it_is() {
 }
 
 #[test]
+fn integers_of_another_type_are_told_to_become_integers() {
+    let (_folder, path) = folder();
+    for descr in ["<i2", "<u4", "<f8"] {
+        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1, 2), }}");
+        let length = (text.len() as u16).to_le_bytes();
+        fs::write(&path, [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes(), &[0; 16]].concat()).unwrap();
+        let error = IntegerReader::open(&path).unwrap_err();
+        assert!(error.to_string().contains(descr) && error.advice().contains("numpy.int32"), "{error}");
+    }
+}
+
+#[test]
 fn a_file_whose_length_is_not_what_it_promises_is_refused() {
     let (_folder, path) = folder();
     write(&path, &numbered::<f64>(3, 4, 4)).unwrap();
@@ -239,6 +254,50 @@ fn a_symbolic_link_is_written_through() {
     write(&link, &numbered::<f32>(3, 2, 2)).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(peek(&path).unwrap().batch(), 3);
+}
+
+/// An archive of an array that is stored as it is, and the places of its first and last element.
+fn stored(path: &Path, array: &[u8]) -> (usize, usize) {
+    let mut zip = ZipWriter::new(fs::File::create(path).unwrap());
+    zip.start_file("a.npy", SimpleFileOptions::default().compression_method(CompressionMethod::Stored)).unwrap();
+    zip.write_all(array).unwrap();
+    zip.finish().unwrap();
+    let bytes = fs::read(path).unwrap();
+    let start = bytes.windows(array.len()).position(|part| part == array).unwrap();
+    (start + 128, start + array.len() - 8)
+}
+
+#[test]
+fn a_damaged_byte_of_a_stored_array_is_noticed_however_it_is_read_from_front_to_back() {
+    let (folder, path) = folder();
+    let archive = folder.path().join("a.npz");
+    for (fortran, parts) in [(false, &[2usize, 3, 7][..]), (true, &[7])] {
+        write_counted(&path, &[7, 3, 3], fortran, false);
+        // npyz pads to 128 bytes, as NumPy does.
+        let (first, last) = stored(&archive, &fs::read(&path).unwrap());
+        let whole = fs::read(&archive).unwrap();
+        for damaged in [None, Some(first), Some(last)] {
+            let mut bytes = whole.clone();
+            if let Some(place) = damaged {
+                bytes[place] ^= 1;
+            }
+            fs::write(&archive, bytes).unwrap();
+            for &size in parts {
+                let mut reader = Archive::open(&archive).unwrap().array("a").unwrap().typed::<f64>().unwrap();
+                let mut read = || -> Result<(), Error> {
+                    while reader.next_batch(size)?.is_some() {}
+                    Ok(())
+                };
+                match (damaged, read()) {
+                    (None, read) => read.unwrap(),
+                    (Some(_), read) => {
+                        let error = read.unwrap_err();
+                        assert!(format!("{error:?}").contains("checksum"), "{error:?}");
+                    }
+                }
+            }
+        }
+    }
 }
 
 proptest! {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use batchla_core::{
     Backend, BatchLayout, BatchRef, BatchedDeterminant, BatchedFactorize, BatchedInvert, BatchedSolve, Complex,
-    Determinant, DeterminantArgs, Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut, Options,
-    Outcome, Prepared, Problem, ReportMut, Scalar, SolveArgs, Source, Transpose,
+    Determinant, DeterminantArgs, Element, Error, FactorizeArgs, HostArray, HostMemory, InvertArgs, MatrixMut,
+    MatrixRef, Options, Outcome, Prepared, Problem, ReportMut, Scalar, SolveArgs, Source, Transpose,
 };
 use batchla_testkit::{
     Defect, Generator, Place, Reference, ReferencePrepared, ReferenceWorkspace, Scope, Tally, check, cross_check, run,
@@ -48,6 +48,8 @@ enum Fault {
     ConditionByWrongNorm,
     ConditionInfinite,
     ConditionOffByALittle,
+    FailedConditionsExchanged,
+    ZerosUnwritten,
     DeterminantOffByALittle,
     PhaseOffByALittle,
     DeterminantBesideTheInverseLost,
@@ -200,6 +202,10 @@ fn transpose<T: Scalar>(a: &mut MatrixMut<'_, T>) {
             a.set(j, i, x);
         }
     }
+}
+
+fn elements<T: Scalar>(a: MatrixRef<'_, T>) -> Vec<T> {
+    (0..a.cols()).flat_map(|j| (0..a.rows()).map(move |i| a.at(i, j))).collect()
 }
 
 fn nudge<T: Scalar>(x: T) -> T {
@@ -372,6 +378,10 @@ impl<T: Scalar> BatchedInvert<T> for Faulty {
         }
         let InvertArgs { source, mut x, mut report, .. } = args;
         let before: Vec<T> = (x.share().matrices()).flat_map(|m| (m.rows() > 0).then(|| m.at(0, 0))).collect();
+        let stale: Vec<Vec<T>> = match self.fault {
+            Fault::ZerosUnwritten => x.share().matrices().map(elements).collect(),
+            _ => Vec::new(),
+        };
         Reference.run_invert(prepared, InvertArgs::new(&source, &mut x, lend(&mut report)), workspace)?;
         for (b, mut x) in x.reborrow().into_matrices().enumerate() {
             let outcome = Outcome::from_word(report.outcomes[b]);
@@ -381,12 +391,20 @@ impl<T: Scalar> BatchedInvert<T> for Faulty {
             if self.is(Fault::RowMajorAsTransposed) && x.col_stride() == 1 && x.rows() > 1 {
                 transpose(&mut x);
             }
+            for (at, &before) in stale.get(b).into_iter().flatten().enumerate() {
+                let (i, j) = (at % x.rows(), at / x.rows());
+                if x.at(i, j) == zero() {
+                    x.set(i, j, before);
+                }
+            }
             report.outcomes[b] = misreport(self.fault, outcome).to_word();
             if let Some(conditions) = &mut report.conditions {
                 conditions[b] = match self.fault {
                     Fault::ConditionByWrongNorm => conditions[b] + conditions[b],
                     Fault::ConditionInfinite => Float::infinity(),
                     Fault::ConditionOffByALittle => conditions[b] * T::from_f64(1.0 + 1e-9, 0.0).re(),
+                    Fault::FailedConditionsExchanged if Float::is_nan(conditions[b]) => Float::infinity(),
+                    Fault::FailedConditionsExchanged if !outcome.is_regular() => Float::nan(),
                     _ => conditions[b],
                 };
             }
@@ -654,6 +672,10 @@ faults! {
         INVERSE "the norms give";
     a_condition_that_is_off_by_a_little_is_seen: ConditionOffByALittle, f64,
         INVERSE "the norms give";
+    conditions_of_failed_matrices_that_are_exchanged_are_seen: FailedConditionsExchanged, f32,
+        INVERSE "its condition", NEIGHBOURS "its condition";
+    zeros_that_are_not_written_are_seen: ZerosUnwritten, f64,
+        INVERSE "residual ratio";
     a_determinant_that_is_off_by_a_little_is_seen: DeterminantOffByALittle, f64,
         DETERMINANTS "with the factors", EMPTY "the determinants are wrong";
     a_phase_that_is_off_by_a_little_is_seen: PhaseOffByALittle, Complex<f64>,

@@ -122,7 +122,7 @@ const ALLOWANCES: &[Allowance] = &[
     allow("getri_resident", &["SCALAR=0", "NB=16"], 312),
     allow("getri_resident", &["SCALAR=0", "NB=16", "ORDER=192"], 348),
     allow("getri_resident", &["SCALAR=0", "NB=32"], 284),
-    allow("getri_resident", &["SCALAR=0", "NB=32", "ORDER=512"], 348),
+    allow("getri_resident", &["SCALAR=0", "NB=32", "ORDER=512"], 352),
     allow("getri_resident", &["SCALAR=1", "NB=16"], 32),
     allow("getri_resident", &["SCALAR=1", "NB=24"], 40),
     allow("getri_resident", &["SCALAR=1", "NB=24", "ORDER=232"], 76),

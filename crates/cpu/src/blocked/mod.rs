@@ -52,7 +52,7 @@ pub(crate) use self::pairs::Pairs;
 pub(crate) use self::panel::FactorPanel;
 pub(crate) use self::trtri::{InvertUpper, SumUpper};
 
-/// Columns of a panel, and the most of a tile.
+/// Columns of a panel, but where a vector has more numbers; and the most of a tile.
 pub(crate) const COLUMNS: usize = 8;
 
 /// The distance of columns, in numbers: whole vectors, and an odd number of cache lines or vectors. Columns a power of two apart compete for

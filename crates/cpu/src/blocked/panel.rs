@@ -43,7 +43,8 @@ impl<T: Scalar> Work<T> for FactorPanel<'_, T> {
         for k in 0..width {
             let row = top + k;
             let largest = best.largest();
-            let p = first_of(&a[k * ld + first..k * ld + vectors], largest, k) + top;
+            let size = L::Vector::as_reals(&[largest])[0];
+            let p = first_of(&a[k * ld + first..k * ld + vectors], (largest, size), k) + top;
             exchanges[k] = p as u32;
             let (before, own) = a.split_at_mut(k * ld);
             let (own, after) = own.split_at_mut((2 * ld).min((width - k) * ld));
@@ -55,7 +56,6 @@ impl<T: Scalar> Work<T> for FactorPanel<'_, T> {
             exchange_row(after, ld, (row, p));
             let (column, next) = own.split_at_mut(ld);
             let column = &mut column[..vectors];
-            let size = L::Vector::as_reals(&[largest])[0];
             let factor = if L::has_reciprocal(size) {
                 Some(spread(column, p).reciprocal_of_size(size))
             } else {
@@ -183,10 +183,10 @@ fn take_pivot<L: Lanes>(column: &mut [L], (row, p): (usize, usize)) -> L {
     pivot
 }
 
-/// The first row from `first` on whose size is `largest`; `first` where that is zero.
+/// The first row from `first` on of the largest size, which is given in all lanes and as a number; `first` where that is zero.
 #[inline(always)]
-fn first_of<L: Lanes>(column: &[L], largest: L::Vector, first: usize) -> usize {
-    if L::Vector::as_reals(&[largest])[0] == num_traits::zero() {
+fn first_of<L: Lanes>(column: &[L], (largest, size): (L::Vector, <L::Vector as Vector>::Real), first: usize) -> usize {
+    if size == num_traits::zero() {
         return first;
     }
     let mut row = first;

@@ -210,13 +210,13 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
         let Self { from: numbers, to, exchanges } = self;
         let from = L::from_numbers(numbers);
         let Some(Some(first)) = to.first() else { return 0 };
+        let rows = first.rows();
         // Where each column of a lane goes: column `k` of `U⁻¹ L⁻¹` belongs where the row was that the exchanges bring to row `k`.
         let mut columns: Places = [[0; MOST_PLACES]; MOST_LANES];
         if let Some(exchanges) = exchanges {
-            let order = first.rows();
-            in_place(&mut columns, order);
-            for (columns, exchanges) in columns.iter_mut().zip(exchanges.chunks_exact(order)) {
-                exchange(columns, exchanges, 0..order, 1);
+            in_place(&mut columns, rows);
+            for (columns, exchanges) in columns.iter_mut().zip(exchanges.chunks_exact(rows)) {
+                exchange(columns, exchanges, 0..rows, 1);
             }
         }
         if let Some(runs) = Runs::of(&first.share(), exchanges.is_some()) {
@@ -236,12 +236,12 @@ impl<T: Scalar> Work<T> for Unpack<'_, '_, T> {
         } else {
             for (lane, to) in to.iter_mut().flatten().enumerate() {
                 for j in 0..to.cols() {
-                    for i in 0..to.rows() {
-                        to.set(i, j, L::lane(from, i + j * leading_dimension(to.rows()), lane));
+                    for i in 0..rows {
+                        to.set(i, j, L::lane(from, i + j * leading_dimension(rows), lane));
                     }
                 }
             }
-            Spoiled { a: numbers }.run::<L>()
+            Spoiled { a: numbers, ld: leading_dimension(rows), rows }.run::<L>()
         }
     }
 }

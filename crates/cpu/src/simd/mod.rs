@@ -62,8 +62,6 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn fence() {}
     /// Sum.
     fn add(self, other: Self) -> Self;
-    /// Difference.
-    fn sub(self, other: Self) -> Self;
     /// Product.
     fn mul(self, other: Self) -> Self;
     /// Quotient.
@@ -88,11 +86,6 @@ pub trait Vector: Copy + Send + Sync + 'static {
     fn counting() -> Self;
     /// The largest of numbers that are not negative, in every lane. Where one is NaN, whatever there is.
     fn largest(self) -> Self;
-    /// The same number.
-    #[inline(always)]
-    fn most(self) -> Self::Real {
-        Self::as_reals(&[self.largest()])[0]
-    }
     /// One lane.
     #[inline(always)]
     fn lane_mask(lane: usize) -> Self::Mask {

@@ -76,10 +76,6 @@ where
         self.map2(other, |a, b| a + b)
     }
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        self.map2(other, |a, b| a - b)
-    }
-    #[inline(always)]
     fn mul(self, other: Self) -> Self {
         self.map2(other, |a, b| a * b)
     }

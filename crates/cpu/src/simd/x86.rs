@@ -31,7 +31,7 @@ pub(super) fn run<T: Simd, W: Work<T>>(set: InstructionSet, work: W) -> W::Outpu
 macro_rules! vector {
     (
         $name:ident, $real:ty, $lanes:literal, $inner:ty, $mask:ty, $outline:ident,
-        $splat:ident, $load:ident, $store:ident, $stream:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
+        $splat:ident, $load:ident, $store:ident, $stream:ident, $add:ident, $mul:ident, $div:ident, $fma:ident, $fnma:ident,
         from_lanes: |$of:ident| $from_lanes:expr, max: $max:ident, spread: |$spread_of:ident, $lane:ident| $spread:expr,
         abs: |$abs_of:ident| $abs:expr, above: |$above_a:ident, $above_b:ident| $above:expr, equals: |$equals_a:ident, $equals_b:ident| $equals:expr,
         select: |$select_mask:ident, $yes:ident, $no:ident| $select:expr, bits: |$bits_of:ident| $bits:expr, of_bits: |$mask_of:ident| $of_bits:expr,
@@ -107,11 +107,6 @@ macro_rules! vector {
             fn add(self, other: Self) -> Self {
                 // SAFETY: see the head of the file.
                 unsafe { Self($add(self.0, other.0)) }
-            }
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                // SAFETY: see the head of the file.
-                unsafe { Self($sub(self.0, other.0)) }
             }
             #[inline(always)]
             fn mul(self, other: Self) -> Self {
@@ -256,7 +251,7 @@ macro_rules! vector {
 
 vector!(
     F64x8, f64, 8, __m512d, __mmask8, run_with_avx512,
-    _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_stream_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_div_pd,
+    _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_stream_pd, _mm512_add_pd, _mm512_mul_pd, _mm512_div_pd,
     _mm512_fmadd_pd, _mm512_fnmadd_pd,
     from_lanes: |of| _mm512_setr_pd(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
     max: _mm512_max_pd, spread: |a, lane| _mm512_permutexvar_pd(_mm512_set1_epi64(lane as i64), a),
@@ -283,7 +278,7 @@ vector!(
 
 vector!(
     F32x16, f32, 16, __m512, __mmask16, run_with_avx512,
-    _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_stream_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_div_ps,
+    _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_stream_ps, _mm512_add_ps, _mm512_mul_ps, _mm512_div_ps,
     _mm512_fmadd_ps, _mm512_fnmadd_ps,
     from_lanes: |of| _mm512_setr_ps(
         of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7),
@@ -313,7 +308,7 @@ vector!(
 
 vector!(
     F64x4, f64, 4, __m256d, __m256d, run_with_avx2,
-    _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_stream_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_div_pd,
+    _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_stream_pd, _mm256_add_pd, _mm256_mul_pd, _mm256_div_pd,
     _mm256_fmadd_pd, _mm256_fnmadd_pd,
     from_lanes: |of| _mm256_setr_pd(of(0), of(1), of(2), of(3)),
     max: _mm256_max_pd, spread: |a, lane| _mm256_castps_pd(_mm256_permutevar8x32_ps(
@@ -346,7 +341,7 @@ vector!(
 
 vector!(
     F32x8, f32, 8, __m256, __m256, run_with_avx2,
-    _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_stream_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_div_ps,
+    _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_stream_ps, _mm256_add_ps, _mm256_mul_ps, _mm256_div_ps,
     _mm256_fmadd_ps, _mm256_fnmadd_ps,
     from_lanes: |of| _mm256_setr_ps(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)),
     max: _mm256_max_ps, spread: |a, lane| _mm256_permutevar8x32_ps(a, _mm256_set1_epi32(lane as i32)),

@@ -36,9 +36,14 @@ impl<E: Element> GroupArray<E> {
     }
 
     /// Puts arrays together that lie on the GPUs already, one for each GPU in order, each with the matrices that
-    /// [`CudaGroup::division`](crate::CudaGroup::division) says.
+    /// [`CudaGroup::division`](crate::CudaGroup::division) says; of a batch of one matrix, see [`GroupArray::from_copies`].
     pub fn from_parts(parts: Vec<DeviceArray<E>>) -> Self {
         Self { parts, copies: false }
+    }
+
+    /// Puts arrays together that lie on the GPUs already, one for each GPU in order, and all hold the one matrix of a batch: what is written goes to all.
+    pub fn from_copies(parts: Vec<DeviceArray<E>>) -> Self {
+        Self { parts, copies: true }
     }
 
     /// The part on each GPU.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use batchla_core::{Backend, Element, Error, ErrorKind, Explanation, HostArray, HostMemory, Options, Problem};
 
+use self::prepared::Division;
 pub use self::prepared::{CudaHostPrepared, CudaHostWorkspace};
 use crate::backend::{Cuda, explain_for};
 use crate::device::Device;
@@ -158,7 +159,13 @@ impl Backend for CudaHost {
         CudaHostPrepared::new(self, problem, options)
     }
     fn explain(&self, problem: &Problem, options: &Options) -> Result<Explanation, Error> {
-        explain_for(self.gpus(), problem, options)
+        // What runs are chunks of dense matrices.
+        let division = Division::of(self, problem, options)?;
+        let mut explanation = explain_for(self.gpus(), &division.packed, options)?;
+        explanation.problem = problem.clone();
+        explanation.part = explanation.part.min(division.chunk);
+        explanation.workspace_bytes = division.bytes_on(self.lanes.len());
+        Ok(explanation)
     }
     fn workspace(&self, prepared: &CudaHostPrepared) -> Result<CudaHostWorkspace, Error> {
         CudaHostWorkspace::new(self, prepared)

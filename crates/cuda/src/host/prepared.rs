@@ -1,13 +1,14 @@
 //! A problem from host memory, prepared: one plan for all GPUs, how many matrices at a time, and the memory for it.
 
-use batchla_core::{Backend, BatchLayout, Error, ErrorKind, Options, Plan, Prepared, Problem};
+use batchla_core::{Backend, Error, ErrorKind, Options, Plan, Prepared, Problem};
 
 use super::slot::SlotParts;
 use super::{CudaHost, Lane};
 use crate::backend::{CudaPrepared, plan_for};
 use crate::limits::Limits;
 use crate::memory::DeviceArray;
-use crate::workspace::{CudaWorkspace, Parts};
+use crate::plan::CudaPlan;
+use crate::workspace::{CudaWorkspace, Parts, group_of};
 
 /// Chunks of a device at a time: one is copied up, one computed, one copied down.
 const SLOTS: usize = 3;
@@ -45,8 +46,20 @@ pub(super) struct LaneWorkspace {
     pub(super) scratch: CudaWorkspace,
 }
 
-impl CudaHostPrepared {
-    pub(super) fn new(host: &CudaHost, problem: &Problem, options: &Options) -> Result<Self, Error> {
+/// How a batch goes through the GPUs: so many matrices at a time, each time by way of a slot.
+pub(super) struct Division {
+    pub(super) packed: Problem,
+    pub(super) chunk: usize,
+    plan: CudaPlan,
+    limits: Limits,
+    parts: SlotParts,
+    slots: usize,
+    /// Bytes of device memory on each GPU.
+    bytes: u64,
+}
+
+impl Division {
+    pub(super) fn of(host: &CudaHost, problem: &Problem, options: &Options) -> Result<Self, Error> {
         let packed = problem.packed()?;
         let (plan, limits) = plan_for(host.gpus(), &packed, options)?;
         let bound = host.memory_bytes.unwrap_or(limits.memory_bytes / SHARE);
@@ -60,17 +73,29 @@ impl CudaHostPrepared {
         let lanes = group_of(&packed);
         let mut chunk = host.chunk.unwrap_or_else(|| wanted(&packed, lanes, host.lanes.len(), &limits));
         chunk = chunk.max(1).next_multiple_of(lanes);
-        let mut slots = SLOTS;
-        let parts = loop {
+        let mut most = SLOTS;
+        let (slots, bytes, parts) = loop {
             let whole = chunk.min(packed.batch());
-            slots = slots.min(packed.batch().div_ceil(chunk).max(1));
+            let slots = most.min(packed.batch().div_ceil(chunk).max(1));
             match size(whole, slots) {
-                Some((bytes, parts)) if bytes <= bound => break parts,
+                Some((bytes, parts)) if bytes <= bound => break (slots, bytes, parts),
                 _ if chunk > lanes => chunk = (chunk / 2).next_multiple_of(lanes).min(chunk - lanes),
-                _ if slots > 1 => slots -= 1,
+                _ if slots > 1 => most = slots - 1,
                 other => return Err(exhausted(problem, lanes, other.map(|(bytes, _)| bytes), bound)),
             }
         };
+        Ok(Self { packed, chunk, plan, limits, parts, slots, bytes })
+    }
+
+    /// Bytes of device memory on so many GPUs.
+    pub(super) fn bytes_on(&self, gpus: usize) -> u64 {
+        self.bytes.saturating_mul(gpus as u64)
+    }
+}
+
+impl CudaHostPrepared {
+    pub(super) fn new(host: &CudaHost, problem: &Problem, options: &Options) -> Result<Self, Error> {
+        let Division { packed, chunk, plan, limits, parts, slots, .. } = Division::of(host, problem, options)?;
         let of_chunk = packed.with_batch(chunk.min(packed.batch()))?;
         log::debug!("{problem}: {chunk} at a time in {slots} slots of {} bytes; {plan}", parts.bytes);
         let prepare = |lane: &Lane| lane.gpu.prepare_as(&of_chunk, plan.clone(), &limits);
@@ -82,17 +107,6 @@ impl CudaHostPrepared {
     pub fn chunk(&self) -> usize {
         self.chunk
     }
-}
-
-/// Matrices that only go together: whole groups of interleaved ones.
-fn group_of(problem: &Problem) -> usize {
-    let operands = [Some(problem.a()), problem.b(), Some(problem.out())];
-    let lanes = operands.into_iter().flatten().map(|layout: &BatchLayout| layout.strides().lanes);
-    lanes.fold(1, |all, lanes| all / greatest_common_divisor(all, lanes) * lanes)
-}
-
-fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 /// As many matrices as help: enough for the GPU to be busy, few enough for copies to overlap; chunks of about one size.
@@ -139,16 +153,21 @@ impl CudaHostWorkspace {
         Ok(Self { devices: host.lanes.iter().zip(&prepared.devices).map(device).collect::<Result<_, Error>>()? })
     }
 
-    /// Refuses what was made for another problem or other GPUs.
-    pub(super) fn check(&self, prepared: &CudaHostPrepared) -> Result<(), Error> {
+    /// Refuses what was made for another problem, other GPUs or other streams.
+    pub(super) fn check(&self, host: &CudaHost, prepared: &CudaHostPrepared) -> Result<(), Error> {
         let words = prepared.parts.bytes.div_ceil(4);
-        let fits = |device: &LaneWorkspace| {
-            !device.slots.is_empty() && device.slots.iter().all(|slot| slot.len() as u64 >= words)
+        let fits = |(device, lane): (&LaneWorkspace, &Lane)| {
+            let own =
+                |slot: &DeviceArray<u32>| slot.len() as u64 >= words && slot.slice().stream().same(lane.gpu.stream());
+            !device.slots.is_empty() && device.slots.iter().all(own)
         };
-        if self.devices.len() == prepared.devices.len() && self.devices.iter().all(fits) {
+        let lanes = host.lanes.len();
+        if [self.devices.len(), prepared.devices.len()] == [lanes; 2]
+            && self.devices.iter().zip(host.lanes.iter()).all(fits)
+        {
             return Ok(());
         }
-        let what = format!("the workspace is not of {} GPUs with slots of {words} words", prepared.devices.len());
+        let what = format!("the workspace is not of these {lanes} GPUs with slots of {words} words");
         Err(Error::new(ErrorKind::Argument, prepared.problem.operation().name(), what)
             .advise("use the workspace that was made for what was prepared"))
     }

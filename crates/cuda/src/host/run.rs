@@ -89,7 +89,7 @@ impl CudaHost {
         operands: &Operands,
         kernels: impl Fn(&Cuda, &Chunk<'_>, &mut CudaWorkspace) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
-        workspace.check(prepared)?;
+        workspace.check(self, prepared)?;
         let launch = |number: usize, scratch: &mut CudaWorkspace, start: u64, count: usize| {
             let gpu = &self.lanes[number].gpu;
             let chunk = Chunk {

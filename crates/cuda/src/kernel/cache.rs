@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use batchla_core::Error;
+use batchla_core::{Error, ErrorKind};
 
 use super::disk::DiskCache;
 use super::loaded::{Kernel, Module};
@@ -119,6 +119,8 @@ impl KernelCache {
                     log::debug!("loaded {specification} from disk");
                     return Ok((module, Origin::Disk));
                 }
+                // A full GPU, or one that is lost, says nothing of the image.
+                Err(error) if error.kind() != ErrorKind::Compile => return Err(error.into_error("load kernel")),
                 Err(error) => {
                     log::warn!("{specification} from disk was refused and will be compiled again: {error}");
                     self.disk.remove(digest);
@@ -133,6 +135,9 @@ impl KernelCache {
             log::debug!("the compiler on {specification}: {}", image.log);
         }
         let module = driver.load_module(&image.bytes).map_err(|error| {
+            if error.kind() != ErrorKind::Compile {
+                return error.into_error("load kernel");
+            }
             let what = format!("{specification} was compiled by {version}, but the driver refused it: {error}");
             let advice = error.clone().into_error("load kernel").advice().to_owned();
             Error::new(error.kind(), "load kernel", what).advise(advice).caused_by(error)
@@ -242,6 +247,18 @@ mod tests {
         bench.fake.fail(Step::LoadModule, 0, code::NO_BINARY_FOR_GPU);
         bench.kernel(&order(3)).unwrap();
         assert_eq!(bench.compiler.compiled().len(), 1);
+    }
+
+    #[test]
+    fn a_full_gpu_costs_no_kernel_its_place_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = || DiskCache::at(folder.path().join("kernels"));
+        bench(FakeCompiler::default(), disk()).kernel(&order(3)).unwrap();
+        let bench = bench(FakeCompiler::default(), disk());
+        bench.fake.fail(Step::LoadModule, 0, code::OUT_OF_MEMORY);
+        assert_eq!(bench.kernel(&order(3)).unwrap_err().kind(), ErrorKind::OutOfMemory);
+        bench.kernel(&order(3)).unwrap();
+        assert_eq!(bench.compiler.compiled().len(), 0, "it is on disk still");
     }
 
     #[test]

@@ -24,9 +24,22 @@ __device__ inline Complex<R> of_modulus_one(Complex<R> x, R modulus) {
     return {x.re / modulus, x.im / modulus};
 }
 
-__device__ inline Scalar phase(Scalar u, Real size, bool exchanged) {
+// Phase, turned about where rows were exchanged, and logarithm of the modulus, of a finite number. That of a complex one may be beyond the largest number: then half of it is looked at.
+struct Polar {
+    Scalar phase;
+    Real logarithm;
+};
+__device__ inline Polar polar(Scalar u, bool exchanged) {
+    Real size = modulus(u);
+    const bool beyond = Number<Scalar>::COMPLEX && size == Range<Real>::infinity();
+    if (beyond) {
+        u = scaled(u, Real(0.5));
+        size = modulus(u);
+    }
     const Scalar phase = of_modulus_one(u, size);
-    return exchanged ? negative(phase) : phase;
+    Real log_abs = logarithm(size);
+    if (beyond) log_abs += logarithm(Real(2));
+    return {exchanged ? negative(phase) : phase, log_abs};
 }
 // A product of phases, brought back to modulus one.
 __device__ inline Scalar turned(Scalar sign, Scalar by) {
@@ -55,10 +68,9 @@ __device__ void tell_determinant(Diagonal diagonal, Exchanged exchanged, u32 wor
     Scalar sign = one<Scalar>();
     Real log_abs = 0;
     for (int k = lane; word == 0 && k < order; k += WARP) {
-        const Scalar u = diagonal(k);
-        const Real size = modulus(u);
-        sign = turned(sign, phase(u, size, exchanged(k)));
-        log_abs += logarithm(size);
+        const Polar u = polar(diagonal(k), exchanged(k));
+        sign = turned(sign, u.phase);
+        log_abs += u.logarithm;
     }
     for (int distance = WARP / 2; distance > 0; distance /= 2) sign = turned(sign, Warp::exchange(sign, distance));
     log_abs = Warp::sum(log_abs);
@@ -71,10 +83,9 @@ __device__ inline void tell_own_determinant(Diagonal diagonal, Exchanged exchang
     Scalar sign[N];
     Real log_abs[N];
     UNROLL for (int k = 0; k < N; ++k) {
-        const Scalar u = diagonal(k);
-        const Real size = modulus(u);
-        sign[k] = turned(one<Scalar>(), phase(u, size, exchanged(k)));
-        log_abs[k] = logarithm(size);
+        const Polar u = polar(diagonal(k), exchanged(k));
+        sign[k] = turned(one<Scalar>(), u.phase);
+        log_abs[k] = u.logarithm;
     }
     UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2)
         UNROLL for (int k = 0; k < N && k < distance; ++k) {

@@ -124,7 +124,7 @@ __device__ inline bool solve_lower(const InverseChip& chip, Input lu, Resident i
             if (i >= order) return;
             if (first >= split) *chip.last_copies(split).at(i, j) = e;
             if (RAGGED && j >= order) return;
-            trace = traced(trace, e);
+            if (i < n) trace = traced(trace, e);  // what is computed beyond the matrix may overflow
             if (!APART || (first > 0 && first < split)) *solved.at(i, j) = e;  // the others nobody reads there
             if (APART && i < n && j < n) store_once(x.at(i, j), e);
         });

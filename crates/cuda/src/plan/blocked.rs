@@ -85,7 +85,10 @@ impl Strips {
         if !width.is_multiple_of(TRIANGLE) || !width.is_multiple_of(turn) {
             return Err(format!("strips of {width} columns are no whole {TRIANGLE} and {turn}"));
         }
-        let fits = tile.is_multiple_of(broad) && warps.is_multiple_of(tile / broad) && tile.is_multiple_of(warps);
+        // Columns that a warp solves for: a step of products, or a lane's.
+        let least = if tensor { step.unwrap_or(1) } else { 4 };
+        let shared = tile.is_multiple_of(warps) && tile / warps >= least;
+        let fits = shared && tile.is_multiple_of(broad) && warps.is_multiple_of(tile / broad);
         if !fits || tile > warps * WARP {
             return Err(format!("{warps} warps do not share tiles of {tile} columns, of which each has {broad}"));
         }

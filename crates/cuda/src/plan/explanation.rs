@@ -24,8 +24,10 @@ impl CudaPlan {
         let parts = Parts::of(problem, &plan, limits)?;
         let mut explanation = Explanation::new(problem, &plan, limits.to_string(), chosen);
         explanation.numbers = plan.numbers(problem, tuned, &explanation.chosen);
-        explanation.part = parts.chunk.min(problem.batch());
-        explanation.steps = plan.steps(problem, limits, explanation.part);
+        // One matrix that serves all is factored once, and all right-hand sides go together.
+        let chunk = parts.chunk.min(problem.batch());
+        explanation.part = if problem.serves_all(problem.a()) { problem.batch() } else { chunk };
+        explanation.steps = plan.steps(problem, limits, chunk);
         explanation.workspace_bytes = parts.bytes;
         let others = FAMILIES.iter().filter(|family| family.name != plan.name());
         explanation.rejected = others.map(|family| family.rejection(problem, limits, &explanation.chosen)).collect();

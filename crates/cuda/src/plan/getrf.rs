@@ -141,13 +141,15 @@ impl GetrfPlan {
         let limit = limits.shared_bytes_per_block as usize;
         let most = limits.threads_per_block as usize;
         let rows = request.number_or("rows", 0..=8, own.rows)?;
+        // A block has one tree, so no matrices share one.
+        let shares = family.in_one_launch() && search != Search::Tree && rows == 1;
         let threads = match rows {
             0 => order.next_multiple_of(WARP).clamp(WARP, 256),
-            1 if order <= WARP && family.in_one_launch() => order.next_power_of_two().max(4),
+            1 if order <= WARP && shares => order.next_power_of_two().max(4),
             rows => order.div_ceil(rows).next_multiple_of(WARP).max(WARP),
         };
         let threads = request.number_or("threads", 4..=most, threads)?;
-        let whole = threads.is_multiple_of(WARP) || (threads < WARP && threads.is_power_of_two() && rows == 1);
+        let whole = threads.is_multiple_of(WARP) || (threads < WARP && threads.is_power_of_two() && shares);
         if !whole || (rows > 0 && threads * rows < order) || threads > most {
             return Err(format!(
                 "{threads} threads of {rows} rows cannot hold a panel of order {order}: threads come in warps of {WARP}, or in powers of two below \
@@ -191,7 +193,7 @@ impl GetrfPlan {
         }
         plan.choose_streaming(family, request, own.tensor && has_fast_doubles(limits), scalar)?;
 
-        if family.in_one_launch() && rows == 1 && threads <= WARP {
+        if shares && threads <= WARP {
             plan.teams = SMALL_BLOCK / threads;
         }
         let least_teams = (WARP / threads).max(1);
@@ -199,9 +201,9 @@ impl GetrfPlan {
             plan.teams /= 2;
         }
         plan.teams = request.number_or("teams", 1..=256, plan.teams)?;
-        if plan.teams > 1 && (threads > WARP || rows == 0) {
+        if plan.teams > 1 && (threads > WARP || rows == 0 || search == Search::Tree) {
             return Err(format!(
-                "{} matrices a block need teams of one warp at most with rows in registers, not of {threads} threads",
+                "{} matrices a block need teams of one warp at most with rows in registers, and no tree, not {threads} threads",
                 plan.teams
             ));
         }

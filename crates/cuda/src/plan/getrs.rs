@@ -76,8 +76,10 @@ impl GetrsPlan {
         }
         let split = warps * share / columns;
         let height = band / split;
+        // One band for all rows is as high as a power of two.
+        let divides = if band == 0 { split.is_power_of_two() } else { band.is_multiple_of(split) };
         if !band.is_multiple_of(panel)
-            || !band.is_multiple_of(split)
+            || !divides
             || !height.is_multiple_of(16)
             || !(height * share).is_multiple_of(4 * WARP * pack)
         {

@@ -233,6 +233,11 @@ impl CudaPlan {
         if order > MOST_ROWS {
             return Err(refuse(format!("orders go up to {MOST_ROWS}")));
         }
+        if problem.operation() == Operation::Solve && problem.right_hand_sides() > MOST_RIGHT_HAND_SIDES {
+            return Err(refuse(format!(
+                "right-hand sides go up to {MOST_RIGHT_HAND_SIDES}; solve for some of them at a time"
+            )));
+        }
         let from_matrices = problem.source() != SourceKind::Factors;
         let resident =
             if family.resident { ResidentPlan::choose(&request, problem, limits).map_err(refuse)? } else { None };
@@ -291,6 +296,8 @@ impl CudaPlan {
 
 /// Rows and columns are counted in 31 bits on the device, products of an order and a panel's width too.
 const MOST_ROWS: usize = 1 << 24;
+/// Right-hand sides that fit: kernels count them, and a block of them more, in 32 bits.
+const MOST_RIGHT_HAND_SIDES: usize = 1 << 30;
 
 /// Bytes of a scalar.
 pub(crate) fn scalar_bytes(scalar: ScalarKind) -> usize {

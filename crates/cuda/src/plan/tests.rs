@@ -446,6 +446,41 @@ fn bands_that_warps_do_not_share_evenly_are_refused() {
 }
 
 #[test]
+fn numbers_that_kernels_cannot_work_with_are_refused() {
+    let of = |scalar, operation, source, order, plan: &str| {
+        choose(&problem(scalar, operation, source, order, 100), Some(plan), "sm_90")
+    };
+    let (f32, f64) = (ScalarKind::F32, ScalarKind::F64);
+    for (scalar, order, plan, reason) in [
+        (f64, 16, "tree-search:rows=1,teams=8", "no tree"),
+        (f64, 16, "tree-search:rows=1,threads=16", "warps of 32"),
+        (f64, 128, "resident:panel=32,window=64,helpers=3", "divide 16 columns"),
+        (f32, 300, "blocked:tile-warps=16", "16 warps do not share"),
+        (f64, 300, "blocked:tile-warps=8", "8 warps do not share"),
+    ] {
+        let error = of(scalar, Operation::Factorize, SourceKind::Matrix, order, plan).unwrap_err().to_string();
+        assert!(error.contains(reason), "{plan}: {error}");
+    }
+    let tree = of(f64, Operation::Factorize, SourceKind::Matrix, 16, "tree-search:rows=1").unwrap().getrf.unwrap();
+    assert_eq!((tree.threads, tree.teams), (WARP, 1), "a block has one tree");
+    // A band of all rows is divided in powers of two.
+    let of = |plan| of(f64, Operation::Solve, SourceKind::Factors, 100, plan);
+    assert!(of("left-looking:solve-columns=16,solve-share=8,solve-warps=8").is_ok());
+    assert!(of("left-looking:solve-columns=16,solve-share=8,solve-warps=6").is_err());
+}
+
+#[test]
+fn more_right_hand_sides_than_are_counted_are_refused() {
+    let solve = |columns: usize| {
+        let a = BatchLayout::column_major(1, 1, 1).unwrap();
+        let x = BatchLayout::column_major(1, 1, columns).unwrap();
+        choose(&Problem::solve::<f32>(SourceKind::Matrix, a, None, x, Transpose::None).unwrap(), None, "sm_90")
+    };
+    assert!(solve(1 << 30).is_ok());
+    assert!(solve((1 << 30) + 1).unwrap_err().to_string().contains("right-hand sides go up to 1073741824"));
+}
+
+#[test]
 fn columns_on_chip_meet_in_few_banks() {
     for scalar in SCALARS {
         let bytes = scalar_bytes(scalar);

@@ -3,8 +3,9 @@
 use batchla_core::{
     Batch, BatchLayout, BatchedFactorize, Determinant, Extras, MatrixRef, Outcome, Real, Scalar, Transpose,
 };
-use num_traits::{Float, zero};
+use num_traits::Float;
 
+use super::failed::{all_nan, is_condition_of_failed, is_determinant_of_failed};
 use super::guarded::{Complete, Given, Guarded, Left, Route, in_words};
 use super::order::Order;
 use super::{Scope, Tally, Verdict};
@@ -214,10 +215,15 @@ pub(super) fn the_inverse_times_the_matrix_is_the_identity<T: Scalar, B: Complet
         case.expected(&left, |expected| expected.inverse)?;
         for (b, (a, x)) in a.view().matrices().zip(left.out.view().matrices()).enumerate() {
             if !left.outcomes[b].is_regular() {
-                if (0..case.n).any(|j| (0..case.n).any(|i| !Float::is_nan(x.at(i, j).re()))) {
+                if (0..case.n).any(|j| (0..case.n).any(|i| !all_nan(x.at(i, j)))) {
                     return Err(
                         case.fail(format!("matrix {b} is {}, but its inverse is not all NaN", left.outcomes[b]))
                     );
+                }
+                if let Some(condition) = left.conditions.as_ref().map(|conditions| conditions[b])
+                    && !is_condition_of_failed::<T>(condition, left.outcomes[b])
+                {
+                    return Err(case.fail(format!("matrix {b} is {}, its condition {condition}", left.outcomes[b])));
                 }
                 continue;
             }
@@ -331,8 +337,7 @@ pub(super) fn determinants_are_the_product_of_the_pivots<T: Scalar, B: Complete<
                     (given.log_abs.to_f64() - expected.log_abs.to_f64()).abs() <= roundings * (1.0 + size)
                         && (given.sign - expected.sign).modulus().to_f64() <= roundings
                 } else {
-                    outcome == Outcome::NotFinite && Float::is_nan(given.log_abs)
-                        || given.sign == zero() && given.log_abs == Float::neg_infinity()
+                    is_determinant_of_failed(given, outcome)
                 };
                 let well = left.arithmetic == factors.arithmetic || case.well_conditioned();
                 if well && !near {

@@ -3,6 +3,7 @@
 use batchla_core::{Batch, BatchLayout, Extras, Outcome, Scalar, Transpose};
 use num_traits::{Float, one, zero};
 
+use super::failed::{all_nan, is_condition_of_failed, is_determinant_of_failed};
 use super::guarded::{Complete, Given, Guarded, Left, Route, bits, in_words};
 use super::order::Order;
 use super::{Scope, Tally, Verdict};
@@ -107,18 +108,19 @@ pub(super) fn one_bad_matrix_spares_its_neighbours<T: Scalar, B: Complete<T>>(
                 if after.outcomes[2] != expected(n) {
                     return say(format!("its outcome is {}, not {}", after.outcomes[2], expected(n)));
                 }
-                let result_is_nan = after.matrix(2).iter().all(|x| Float::is_nan(x.re()));
+                let result_is_nan = after.matrix(2).iter().all(|&x| all_nan(x));
                 if (operation.starts_with("invert") || operation.starts_with("solve")) && !result_is_nan {
                     return say("its result is not all NaN".to_owned());
                 }
-                if let Some(d) = after.determinants.as_ref().map(|d| d[2]) {
-                    let right = match expected(n) {
-                        Outcome::NotFinite => Float::is_nan(d.sign.re()) && Float::is_nan(d.log_abs),
-                        _ => d.sign == zero() && d.log_abs == Float::neg_infinity(),
-                    };
-                    if !right {
-                        return say(format!("its determinant is {d:?}"));
-                    }
+                if let Some(d) = after.determinants.as_ref().map(|d| d[2])
+                    && !is_determinant_of_failed(d, expected(n))
+                {
+                    return say(format!("its determinant is {d:?}"));
+                }
+                if let Some(condition) = after.conditions.as_ref().map(|conditions| conditions[2])
+                    && !is_condition_of_failed::<T>(condition, expected(n))
+                {
+                    return say(format!("its condition is {condition}"));
                 }
                 tally.compared += 6;
             }
@@ -148,7 +150,7 @@ pub(super) fn the_same_matrix_gives_the_same_bits<T: Scalar, B: Complete<T>>(
         let twice = all_operations(guarded, &twice, route)?;
         for (i, (operation, first)) in first.iter().enumerate() {
             let solves = operation.starts_with("solve");
-            let mut pairs = vec![(1, &again[i].1, 1)];
+            let mut pairs: Vec<_> = (0..a.batch()).map(|b| (b, &again[i].1, b)).collect();
             if !solves {
                 // Right-hand sides differ from route to route.
                 pairs.push((1, &alone[i].1, 0));
@@ -283,7 +285,7 @@ pub(super) fn extremes_of_the_range_keep_the_contract<T: Scalar, B: Complete<T>>
                 let right = match (outcome, diagonal) {
                     (Outcome::Regular, true) => (x - expected).modulus() <= expected.modulus() * T::EPSILON * two,
                     (Outcome::Regular, false) => x == zero(),
-                    _ => Float::is_nan(x.re()),
+                    _ => all_nan(x),
                 };
                 if !right {
                     return say(format!("element {at} is {x}"));

@@ -233,8 +233,9 @@ impl<B: Backend> Guarded<'_, B> {
             let mut workspace = self.backend.workspace(&prepared)?;
             let input = Input::new(self, given, from)?;
             let right = right.zip(b).map(|((b, _), layout)| self.lay_out(b, layout, T::nan())).transpose()?;
-            let start =
-                if in_place { overwritten } else { &Batch::zeros(BatchLayout::column_major(results, n, columns)?)? };
+            // What a run leaves out is NaN then, not a zero that may be right.
+            let unwritten = || Batch::from_fn(results, n, columns, |_, _, _| T::nan());
+            let start = if in_place { overwritten } else { &unwritten()? };
             let mut out = self.lay_out(start, to, sentinel())?;
             let (mut pivots, mut outcomes) = (self.words(batch * n)?, self.words(results)?);
             let mut report = Report::allocate(self.backend, results, extras)?;

@@ -19,6 +19,7 @@
 mod accuracy;
 mod arguments;
 mod contract;
+mod failed;
 mod guarded;
 mod order;
 

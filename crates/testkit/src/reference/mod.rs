@@ -98,8 +98,9 @@ impl Backend for Reference {
         }
         let n = problem.order();
         // The matrix and one column beside it.
-        let workspace = n.checked_mul(n + 1).ok_or_else(|| {
+        let workspace = n.checked_add(1).and_then(|columns| n.checked_mul(columns)).ok_or_else(|| {
             Error::new(ErrorKind::OutOfMemory, problem.operation().name(), format!("order {n} overflows 64 bits"))
+                .advise("use smaller matrices")
         })?;
         Ok(ReferencePrepared { problem: problem.clone(), workspace })
     }

@@ -72,9 +72,9 @@ pub(super) struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// The first library of the candidates that loads.
+    /// The first library of the candidates that can be used.
     pub(super) fn load(candidates: &[PathBuf]) -> Result<Self, Error> {
-        let mut causes = Vec::new();
+        let (mut causes, mut unusable) = (Vec::new(), None);
         for path in candidates {
             // What names no folder is the loader's to find; what does need not be tried where nothing is.
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -85,10 +85,21 @@ impl Nvrtc {
                 preload_builtins(folder);
             }
             // SAFETY: a compiler's initialisers only prepare itself.
-            match unsafe { Library::new(path) } {
-                Ok(library) => return Self::of(Symbols::of(library, path)?, path.clone()),
-                Err(cause) => causes.push(cause),
+            let library = match unsafe { Library::new(path) } {
+                Ok(library) => library,
+                Err(cause) => {
+                    causes.push(cause);
+                    continue;
+                }
+            };
+            match Symbols::of(library, path).and_then(|symbols| Self::of(symbols, path.clone())) {
+                Ok(nvrtc) => return Ok(nvrtc),
+                // One that is too old does not hide another.
+                Err(error) => unusable = unusable.or(Some(error)),
             }
+        }
+        if let Some(error) = unusable {
+            return Err(error);
         }
         let names: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
         let what = format!("there is no NVRTC, which compiles kernels: none of {} could be loaded", names.join(", "));
