@@ -33,7 +33,7 @@ fn outside(count: usize) -> usize {
         return (count as f64 / 2.0 - 0.98 * (count as f64).sqrt()) as usize - 1;
     }
     // The probability of exactly `heads` heads, and of no more.
-    let (mut exactly, mut tail, mut heads) = (0.5f64.powi(count as i32), 0.0, 0);
+    let (mut exactly, mut tail, mut heads) = (0.5f64.powi(count as i32), 0.0, 0usize);
     loop {
         tail += exactly;
         if tail > 0.025 {
@@ -46,15 +46,13 @@ fn outside(count: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn the_interval_misses_the_median_once_in_twenty_at_most() {
         // Ranks of tables: of 6 values all, of 15 the 4th and the 12th, of 31 the 10th and the 22nd.
-        let outside_of = [1, 5, 6, 15, 31].map(outside);
+        let outside_of = [1, 5, 6, 15, 31].map(super::outside);
         assert_eq!(outside_of, [0, 0, 0, 3, 9]);
-        assert!((outside(1000) + 1).abs_diff(outside(1001)) <= 1);
+        assert!((super::outside(1000) + 1).abs_diff(super::outside(1001)) <= 1);
         let mut sample: Vec<f64> = (1..=15).map(f64::from).collect();
-        assert_eq!(Median::of(&mut sample), Median { value: 8.0, low: 4.0, high: 12.0 });
+        assert_eq!(super::Median::of(&mut sample), super::Median { value: 8.0, low: 4.0, high: 12.0 });
     }
 }

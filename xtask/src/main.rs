@@ -7,6 +7,10 @@ mod fuzz;
 mod kernels;
 mod miri;
 mod mutants;
+// Benchmarks have no test harness of their own.
+#[cfg(test)]
+#[path = "../../benches/median.rs"]
+mod median;
 #[path = "../../benches/receipt.rs"]
 mod receipt;
 mod streaming;

@@ -74,13 +74,13 @@ impl<T: Scalar> Determinant<T> {
 
 /// Phase, and logarithm of the modulus, of a finite number. That of a complex one may be beyond the type's largest number: then half of it is looked at.
 fn polar<T: Scalar>(u: T) -> (T, T::Real) {
-    let of = |u: T| (u.divide(T::from_real(u.modulus())), num_traits::Float::ln(u.modulus()));
-    if u.modulus().finite() {
-        return of(u);
+    let (mut u, mut modulus, mut beyond) = (u, u.modulus(), num_traits::zero());
+    if !modulus.finite() {
+        let two = T::from_f64(2.0, 0.0).re();
+        u = u.scale(num_traits::Float::recip(two));
+        (modulus, beyond) = (u.modulus(), num_traits::Float::ln(two));
     }
-    let two = T::from_f64(2.0, 0.0).re();
-    let (phase, logarithm) = of(u.scale(num_traits::Float::recip(two)));
-    (phase, logarithm + num_traits::Float::ln(two))
+    (u.divide(T::from_real(modulus)), num_traits::Float::ln(modulus) + beyond)
 }
 
 /// The determinants of a batch, where they were computed.

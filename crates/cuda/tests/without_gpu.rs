@@ -332,6 +332,9 @@ fn a_failed_capture_ends_the_capture() -> Outcome {
     let (_device, fake, stream) = bench()?;
     assert!(stream.capture(|| Err(no_such_part())).is_err());
     stream.synchronize()?;
+    let panicking = || stream.capture(|| panic!("the caller's"));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panicking)).is_err());
+    stream.synchronize()?;
     assert_eq!((fake.leaks()[5], fake.faults().len()), (0, 0));
     Ok(())
 }
