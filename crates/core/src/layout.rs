@@ -291,6 +291,7 @@ impl fmt::Display for BatchLayout {
         match (lanes, row, col) {
             (1, 1, ld) if Some(group) == ld.checked_mul(self.cols) => write!(f, " column-major, ld {ld}"),
             (1, ld, 1) if Some(group) == ld.checked_mul(self.rows) => write!(f, " row-major, ld {ld}"),
+            (1, ..) => write!(f, " with strides of {group} a matrix, {row} a row, {col} a column"),
             _ => write!(f, " with {lanes} lanes and strides of {group} a group, {row} a row, {col} a column"),
         }
     }
@@ -380,7 +381,7 @@ mod tests {
         assert_eq!(ld(cm, 24), "1000 x (21 x 21) column-major, ld 24");
         assert_eq!(ld(rm, 5), "9 x (2 x 3) row-major, ld 5");
         let apart = BatchLayout::new(9, 2, 2, strides(1, 10, 1, 3)).unwrap();
-        assert_eq!(apart.to_string(), "9 x (2 x 2) with 1 lanes and strides of 10 a group, 1 a row, 3 a column");
+        assert_eq!(apart.to_string(), "9 x (2 x 2) with strides of 10 a matrix, 1 a row, 3 a column");
         let error = BatchLayout::interleaved(1, 4, 4, usize::MAX).unwrap_err().to_string();
         assert!(error.contains("1 x (4 x 4) interleaved by 18446744073709551615"), "{error}");
     }

@@ -156,7 +156,14 @@ impl Device {
     /// [`Device::kernel`], and where its machine code came from.
     pub(crate) fn kernel_from(&self, specification: &Specification) -> Result<(Kernel, Origin), Error> {
         self.alive("load kernel")?;
-        self.0.kernels.kernel(&self.0.driver, &self.0.architecture, specification)
+        let result = self.0.kernels.kernel(&self.0.driver, &self.0.architecture, specification);
+        result.map_err(|error| {
+            let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<DriverError>());
+            match cause.filter(|cause| cause.is_sticky()) {
+                Some(lost) => self.explain("load kernel", lost.clone(), String::new),
+                None => error,
+            }
+        })
     }
 
     /// Name and version of the compiler that makes its kernels.

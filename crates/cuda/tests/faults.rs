@@ -76,6 +76,15 @@ fn every_wait_may_find_the_context_lost() {
     every_call_may_fail(Step::Synchronize, code::LAUNCH_FAILED, ErrorKind::Device, true);
 }
 
+#[test]
+fn a_context_that_is_found_lost_while_a_kernel_is_loaded_stays_lost() {
+    let (cuda, fake) = fake();
+    fake.fail(Step::LoadModule, 0, code::ILLEGAL_ADDRESS);
+    let (first, second) = (work(&cuda).unwrap_err(), work(&cuda).unwrap_err());
+    assert_eq!((first.kind(), second.kind()), (ErrorKind::Device, ErrorKind::Device));
+    assert!(second.to_string().contains("lost earlier"), "{second}");
+}
+
 fn entry(cache: &DiskCache, name: &Digest) -> PathBuf {
     cache.folder().unwrap().join(format!("{name}.kernel"))
 }

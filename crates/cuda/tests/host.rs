@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use batchla_core::{
     Backend, Batch, BatchLayout, BatchMut, BatchRef, BatchedFactorize, BatchedInvert, BatchedSolve, Error, ErrorKind,
-    Extras, FactorizeArgs, Memory, Options, Prepared, Problem, Report, Source, SourceKind, Strides,
+    Extras, FactorizeArgs, InvertArgs, Memory, Options, Prepared, Problem, Report, Source, SourceKind, Strides,
 };
 use batchla_cuda::driver::code;
 use batchla_cuda::driver::fake::{Call, Fake, FakeCompiler, Step};
@@ -135,6 +135,49 @@ fn a_run_takes_no_more_device_memory_than_it_may() {
 }
 
 #[test]
+fn a_batch_that_has_to_be_divided_for_lack_of_memory_still_has_three_slots() {
+    let a = batch(5000, 24);
+    let (host, fakes) = host(1);
+    // As one chunk it would have one slot.
+    host.with_chunk(5000).with_memory_bytes(1 << 20).factorize(&a).unwrap();
+    let all = order::accesses(&fakes[0].calls(), false);
+    let slots = all.iter().filter(|(_, all)| all.iter().any(|access| access.what == "copy down")).count();
+    assert_eq!(slots, 3);
+}
+
+#[test]
+fn what_is_told_of_a_host_batch_is_what_its_chunks_take() {
+    let layout = BatchLayout::row_major(1000, 40, 40).unwrap().with_leading_dimension(45).unwrap();
+    let problem = Problem::invert::<f64>(SourceKind::Matrix, layout, layout).unwrap();
+    for (gpus, chunk, bound) in [(1, 1000, 1 << 30), (2, 300, 1 << 30), (1, 1000, 1 << 20)] {
+        let host = host(gpus).0.with_chunk(chunk).with_memory_bytes(bound);
+        let options = Options::default().with_plan("left-looking");
+        let (told, prepared) = (host.explain(&problem, &options).unwrap(), host.prepare(&problem, &options).unwrap());
+        assert_eq!(told.workspace_bytes, prepared.workspace_bytes());
+        assert!(told.part <= prepared.chunk() && prepared.chunk() <= chunk, "{} of {chunk}", told.part);
+        assert_eq!(told.problem, problem);
+    }
+}
+
+#[test]
+fn a_workspace_of_other_streams_is_refused() {
+    let (device, _fake) = Device::fake(Limits::preset("sm_90").unwrap()).unwrap();
+    let hosts = [(); 2].map(|()| CudaHost::new([Cuda::on(&device).unwrap()]).unwrap());
+    let mut a = batch(10, 5);
+    let problem = Problem::invert::<f64>(SourceKind::InPlace, *a.layout(), *a.layout()).unwrap();
+    let [first, second] = hosts.each_ref().map(|host| host.prepare(&problem, &Options::default()).unwrap());
+    let mut report = Report::allocate(&hosts[0], 10, Extras::none()).unwrap();
+    let mut run = |mut workspace| {
+        let (mut view, source) = (a.view_mut(), Source::InPlace);
+        hosts[0].run_invert(&first, InvertArgs::new(&source, &mut view, report.view_mut()), &mut workspace)
+    };
+    let error = run(hosts[1].workspace(&second).unwrap()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument);
+    assert!(error.advice().contains("the workspace that was made for"), "{error}");
+    run(hosts[0].workspace(&first).unwrap()).unwrap();
+}
+
+#[test]
 fn a_batch_beyond_the_devices_memory_goes_through() {
     let limits = Limits { memory_bytes: 1 << 20, ..Limits::preset("sm_90").unwrap() };
     let (device, _fake) = Device::fake(limits).unwrap();
@@ -256,6 +299,21 @@ fn a_batch_in_parts_is_queued_on_every_gpu_without_waiting() {
     }
     assert_eq!(group.to_host(&lu).unwrap().as_slice(), batch(200, 6).as_slice());
     assert!(fakes.iter().all(|fake| fake.faults().is_empty()));
+}
+
+#[test]
+fn one_matrix_that_lies_on_every_gpu_is_a_batch_of_one() {
+    let (host, fakes) = host(2);
+    let group = CudaGroup::new(host.gpus().cloned()).unwrap();
+    let parts = host.gpus().map(|gpu| gpu.allocate::<f64>(36).unwrap()).collect();
+    let layout = BatchLayout::column_major(1, 6, 6).unwrap();
+    let mut a = Batch::from_array(GroupArray::from_copies(parts), layout).unwrap();
+    let one = batch(1, 6);
+    GroupMemory::write(one.as_slice(), a.slice_mut()).unwrap();
+    assert_eq!(group.to_host(&a).unwrap().as_slice(), one.as_slice());
+    let before = [launches(&fakes[0]), launches(&fakes[1])];
+    group.invert_in_place(&mut a).unwrap();
+    assert_eq!([launches(&fakes[0]), launches(&fakes[1])], before.map(|count| count + 1));
 }
 
 #[test]

@@ -14,6 +14,20 @@ use batchla_emulated::{Checks, Emulated, Step, Trial};
 
 use machine::open;
 
+/// Factors by this plan, with their pivots and outcomes.
+fn factored<T: Scalar>(gpu: &Cuda, host: &Batch<T>, plan: &str) -> (Batch<T>, Vec<u32>, Vec<Outcome>) {
+    let (layout, batch) = (*host.layout(), host.batch());
+    let problem = Problem::factorize::<T>(SourceKind::InPlace, layout, layout).unwrap();
+    let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan)).unwrap();
+    let (mut lu, mut pivots) = (gpu.to_device(host).unwrap(), gpu.allocate::<u32>(batch * layout.rows()).unwrap());
+    let (mut report, mut view) = (Report::allocate(gpu, batch, Extras::none()).unwrap(), lu.view_mut());
+    let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
+    gpu.run_factorize(&prepared, arguments, &mut gpu.workspace(&prepared).unwrap()).unwrap();
+    let mut chosen = vec![0; batch * layout.rows()];
+    <Cuda as Backend>::Memory::read(pivots.slice(), &mut chosen).unwrap();
+    (gpu.to_host(&lu).unwrap(), chosen, report.read_outcomes().unwrap())
+}
+
 #[test]
 fn a_pivot_row_is_not_overwritten_while_others_search() {
     let Some(sound) = open(Emulated::new("sm_90")) else { return };
@@ -54,15 +68,9 @@ fn infinity_that_makes_no_nan_is_seen_whatever_the_plan() {
         _ => 1.0,
     });
     let host = host.unwrap();
-    let problem = Problem::factorize::<f64>(SourceKind::InPlace, *host.layout(), *host.layout()).unwrap();
     let windows = "resident:panel=8,window=16,helpers=1";
     for plan in [windows, &format!("{windows},tensor=0"), "resident:window=0", "left-looking", "blocked:finish=0"] {
-        let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan)).unwrap();
-        let (mut lu, mut pivots) = (gpu.to_device(&host).unwrap(), gpu.allocate::<u32>(4 * n).unwrap());
-        let (mut report, mut view) = (Report::allocate(&gpu, 4, Extras::none()).unwrap(), lu.view_mut());
-        let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
-        gpu.run_factorize(&prepared, arguments, &mut gpu.workspace(&prepared).unwrap()).unwrap();
-        let outcomes = report.read_outcomes().unwrap();
+        let (_, _, outcomes) = factored(&gpu, &host, plan);
         assert!(outcomes[..3].iter().all(|&outcome| outcome == Outcome::NotFinite), "{plan}: {outcomes:?}");
         assert_eq!(outcomes[3], Outcome::Regular, "{plan}");
     }
@@ -94,23 +102,16 @@ fn chooses_the_largest<T: Scalar>(gpu: &Cuda, epsilon: T) {
         Ordering::Greater => small((i * 31 + j * j * 17) % 61) / small(40),
     });
     let host = host.unwrap();
-    let problem = Problem::factorize::<T>(SourceKind::InPlace, *host.layout(), *host.layout()).unwrap();
     let mut all = Vec::new();
     for plan in ["left-looking", "resident:window=0", "resident:panel=4,window=16,helpers=1"] {
-        let prepared = gpu.prepare(&problem, &Options::default().with_plan(plan)).unwrap();
-        let (mut lu, mut pivots) = (gpu.to_device(&host).unwrap(), gpu.allocate::<u32>(batch * n).unwrap());
-        let (mut report, mut view) = (Report::allocate(gpu, batch, Extras::none()).unwrap(), lu.view_mut());
-        let arguments = FactorizeArgs::new(&Source::InPlace, &mut view, pivots.slice_mut(), report.view_mut());
-        gpu.run_factorize(&prepared, arguments, &mut gpu.workspace(&prepared).unwrap()).unwrap();
-        let mut chosen = vec![0; batch * n];
-        <Cuda as Backend>::Memory::read(pivots.slice(), &mut chosen).unwrap();
+        let (lu, chosen, _) = factored(gpu, &host, plan);
         for b in 0..exchanged {
             let most = (first(b)..n).map(|i| units(b, i)).max().unwrap();
             let expected = (first(b)..n).find(|&i| units(b, i) == most).unwrap();
             assert_eq!(chosen[b * n + first(b)] as usize, expected, "{plan}, {}, matrix {b}", T::KIND);
         }
         assert_eq!(chosen[exchanged * n..][..2], [40, 32], "{plan}, {}", T::KIND);
-        all.push((chosen, gpu.to_host(&lu).unwrap().as_slice().to_vec()));
+        all.push((chosen, lu.as_slice().to_vec()));
     }
     assert!(all.iter().all(|one| *one == all[0]), "{}", T::KIND);
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use batchla_core::{Error, ErrorKind};
 use libloading::Library;
 
+use super::Preference;
+
 pub(super) type Program = *mut std::ffi::c_void;
 
 macro_rules! symbols {
@@ -72,9 +74,9 @@ pub(super) struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// The first library of the candidates that can be used.
-    pub(super) fn load(candidates: &[PathBuf]) -> Result<Self, Error> {
-        let (mut causes, mut unusable) = (Vec::new(), None);
+    /// The first library of the candidates that is as preferred, else the first that can be used.
+    pub(super) fn load(candidates: &[PathBuf], preference: Preference) -> Result<Self, Error> {
+        let (mut causes, mut unusable, mut other) = (Vec::new(), None, None);
         for path in candidates {
             // What names no folder is the loader's to find; what does need not be tried where nothing is.
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -93,13 +95,16 @@ impl Nvrtc {
                 }
             };
             match Symbols::of(library, path).and_then(|symbols| Self::of(symbols, path.clone())) {
-                Ok(nvrtc) => return Ok(nvrtc),
+                Ok(nvrtc) if preference.is_met_by(nvrtc.version.0) => return Ok(nvrtc),
+                Ok(nvrtc) => other = other.or(Some(nvrtc)),
                 // One that is too old does not hide another.
                 Err(error) => unusable = unusable.or(Some(error)),
             }
         }
-        if let Some(error) = unusable {
-            return Err(error);
+        match (other, unusable) {
+            (Some(nvrtc), _) => return Ok(nvrtc),
+            (None, Some(error)) => return Err(error),
+            (None, None) => {}
         }
         let names: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
         let what = format!("there is no NVRTC, which compiles kernels: none of {} could be loaded", names.join(", "));

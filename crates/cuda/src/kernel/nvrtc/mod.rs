@@ -3,6 +3,7 @@
 mod library;
 mod program;
 
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +36,11 @@ impl Preference {
             (Self::Twelve, true) => &["nvrtc64_120_0.dll", "nvrtc64_130_0.dll", "nvrtc64_112_0.dll"],
         }
     }
+
+    /// Whether the library of this version will do, or is only better than none.
+    fn is_met_by(self, major: c_int) -> bool {
+        self == Self::Newest || major <= 12
+    }
 }
 
 /// Where toolkits keep their libraries.
@@ -53,6 +59,7 @@ fn candidates(toolkits: &[PathBuf], preference: Preference) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub struct LazyNvrtc {
     candidates: Vec<PathBuf>,
+    preference: Preference,
     loaded: Mutex<Option<Arc<Nvrtc>>>,
 }
 
@@ -69,12 +76,13 @@ impl LazyNvrtc {
     /// assert!(LazyNvrtc::in_folder("/no/such/folder").version().is_err());
     /// ```
     pub fn in_folder(folder: impl AsRef<Path>) -> Self {
-        let names = Preference::Newest.names().iter();
-        Self { candidates: names.map(|name| folder.as_ref().join(name)).collect(), loaded: Mutex::default() }
+        let preference = Preference::Newest;
+        let candidates = preference.names().iter().map(|name| folder.as_ref().join(name)).collect();
+        Self { candidates, preference, loaded: Mutex::default() }
     }
 
     pub(crate) fn new(toolkits: &[PathBuf], preference: Preference) -> Self {
-        Self { candidates: candidates(toolkits, preference), loaded: Mutex::default() }
+        Self { candidates: candidates(toolkits, preference), preference, loaded: Mutex::default() }
     }
 
     fn get(&self) -> Result<Arc<Nvrtc>, Error> {
@@ -82,7 +90,7 @@ impl LazyNvrtc {
         if let Some(nvrtc) = &*loaded {
             return Ok(Arc::clone(nvrtc));
         }
-        let nvrtc = Arc::new(Nvrtc::load(&self.candidates)?);
+        let nvrtc = Arc::new(Nvrtc::load(&self.candidates, self.preference)?);
         log::debug!("{nvrtc} from {}", nvrtc.path.display());
         Ok(Arc::clone(loaded.insert(nvrtc)))
     }
@@ -211,7 +219,8 @@ mod tests {
 
     #[test]
     fn without_a_compiler_the_error_says_what_was_looked_for_and_what_to_install() {
-        let error = Nvrtc::load(&["libno-such-nvrtc.so".into(), "/no/such/folder/libnvrtc.so.12".into()]).unwrap_err();
+        let error = Nvrtc::load(&["libno-such-nvrtc.so".into(), "/no/such/folder/libnvrtc.so.12".into()], Preference::Newest)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let text = error.to_string();
         assert!(text.contains("libno-such-nvrtc.so, /no/such/folder/libnvrtc.so.12"), "{text}");
@@ -221,9 +230,48 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_library_that_is_no_compiler_is_named_with_the_function_it_lacks() {
-        let error = Nvrtc::load(&["libm.so.6".into()]).unwrap_err();
+        let error = Nvrtc::load(&["libm.so.6".into()], Preference::Newest).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.to_string().contains("libm.so.6 has no function nvrtc"), "{error}");
+    }
+
+    /// A library that says it is NVRTC of this version, and has only as many of its functions as are asked for before it compiles; one that is `too_old` lacks one.
+    #[cfg(target_os = "linux")]
+    fn library(folder: &Path, major: c_int, too_old: bool) -> PathBuf {
+        let mut text = format!(
+            "int nvrtcVersion(int *major, int *minor) {{ *major = {major}; *minor = 0; return 0; }}
+            int nvrtcGetNumSupportedArchs(int *count) {{ *count = 1; return 0; }}
+            int nvrtcGetSupportedArchs(int *all) {{ *all = 90; return 0; }}
+            const char *nvrtcGetErrorString(int code) {{ return 0; }}"
+        );
+        let rest = ["CreateProgram", "DestroyProgram", "CompileProgram", "GetProgramLogSize", "GetProgramLog"];
+        let results = ["GetPTXSize", "GetPTX", "GetCUBINSize", "GetCUBIN"];
+        for name in rest.iter().chain(&results[..if too_old { 2 } else { 4 }]) {
+            text += &format!("int nvrtc{name}(void) {{ return 1; }}");
+        }
+        let (source, built) = (folder.join(format!("{major}.c")), folder.join(format!("{major}.so")));
+        std::fs::write(&source, text).unwrap();
+        // What links Rust compiles C.
+        let done = std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&built, &source]).status();
+        assert!(done.unwrap().success());
+        built
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_compiler_that_will_not_do_hides_none_that_will() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, twelve, thirteen] = [(11, true), (12, false), (13, false)].map(|(v, old)| library(folder.path(), v, old));
+        let of = |all: &[&PathBuf], preference| {
+            let all: Vec<_> = all.iter().map(|&path| path.clone()).collect();
+            Nvrtc::load(&all, preference).map(|nvrtc| nvrtc.version.0)
+        };
+        assert_eq!(of(&[&old, &thirteen, &twelve], Preference::Newest).unwrap(), 13);
+        assert_eq!(of(&[&old, &thirteen, &twelve], Preference::Twelve).unwrap(), 12);
+        // Where there is no other, it says itself what it does not compile for.
+        assert_eq!(of(&[&old, &thirteen], Preference::Twelve).unwrap(), 13);
+        let error = of(&[&old], Preference::Newest).unwrap_err();
+        assert!(error.to_string().contains("11.so has no function nvrtcGetCUBIN"), "{error}");
     }
 
     #[test]
