@@ -252,8 +252,13 @@ impl ResidentPlan {
                 plan.fixed_bytes(scalar)
             ));
         }
-        // Right-hand sides take some beside; how many are best was not measured.
-        let beside = if plan.solves.is_some() { 40 } else { 0 };
+        // Right-hand sides take some beside; as measured (`benches/record/nvidia-h200/2026-11-29/choices-registers-solution.csv`).
+        let beside = match scalar {
+            _ if plan.solves.is_none() => 0,
+            ScalarKind::F32 => 40,
+            ScalarKind::F64 | ScalarKind::C32 => 16,
+            ScalarKind::C64 => 0,
+        };
         let registers = request.number_or("registers", 24..=255, (own.registers + beside).min(255))?;
         let by_registers = resident_blocks(crew * plan.teams, registers, limits);
         plan.blocks = request.number_or("blocks", 1..=32, by_registers)?;

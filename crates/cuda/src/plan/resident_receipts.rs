@@ -36,6 +36,18 @@ pub(super) static SMALL_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident:panel=…,rows=…,blocks=…: benches/record/nvidia-h200/2026-11-22/choices-inverse.csv",
 );
 
+/// Of registers of small orders, each order by itself.
+pub(super) static REGISTERS: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans resident resident:blocks=…: benches/record/nvidia-h200/2026-11-29/choices-registers.csv",
+);
+pub(super) static REGISTERS_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans --inverse resident resident:blocks=…: benches/record/nvidia-h200/2026-11-29/choices-registers-inverse.csv",
+);
+
 /// Of rows that were tried again once products on chip had become faster.
 pub(super) static ROWS: Receipt = Receipt::new(
     "NVIDIA H200",

@@ -219,8 +219,9 @@ mod tests {
 
     #[test]
     fn without_a_compiler_the_error_says_what_was_looked_for_and_what_to_install() {
-        let error = Nvrtc::load(&["libno-such-nvrtc.so".into(), "/no/such/folder/libnvrtc.so.12".into()], Preference::Newest)
-            .unwrap_err();
+        let error =
+            Nvrtc::load(&["libno-such-nvrtc.so".into(), "/no/such/folder/libnvrtc.so.12".into()], Preference::Newest)
+                .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let text = error.to_string();
         assert!(text.contains("libno-such-nvrtc.so, /no/such/folder/libnvrtc.so.12"), "{text}");
@@ -261,7 +262,8 @@ mod tests {
     #[test]
     fn a_compiler_that_will_not_do_hides_none_that_will() {
         let folder = tempfile::tempdir().unwrap();
-        let [old, twelve, thirteen] = [(11, true), (12, false), (13, false)].map(|(v, old)| library(folder.path(), v, old));
+        let [old, twelve, thirteen] =
+            [(11, true), (12, false), (13, false)].map(|(v, old)| library(folder.path(), v, old));
         let of = |all: &[&PathBuf], preference| {
             let all: Vec<_> = all.iter().map(|&path| path.clone()).collect();
             Nvrtc::load(&all, preference).map(|nvrtc| nvrtc.version.0)
