@@ -114,6 +114,32 @@ pub(super) static NARROW_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-26/choices-panels-inverse.csv",
 );
 
+/// Of two rows a thread in small inverses.
+pub(super) static TWO_ROWS_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans --inverse resident resident:rows=2,registers=…: benches/record/nvidia-h200/2026-11-29/choices-two-rows-inverse.csv",
+);
+
+/// Of the first orders that have more rows than a warp has threads.
+pub(super) static ABOVE_A_WARP: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans resident resident:panel=…,rows=2,registers=…: benches/record/nvidia-h200/2026-11-29/choices-33-to-36.csv",
+);
+pub(super) static ABOVE_A_WARP_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans --inverse resident resident:panel=…,rows=2,registers=…: benches/record/nvidia-h200/2026-11-29/choices-33-to-36-inverse.csv",
+);
+
+/// Of matrix instructions in small inverses of complex doubles.
+pub(super) static INSTRUCTIONS_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans --inverse resident resident:panel=…,tensor=1,registers=…: benches/record/nvidia-h200/2026-11-29/choices-instructions-inverse.csv",
+);
+
 macro_rules! by_the_tuner {
     ($($name:ident: $scalar:literal, $operation:literal, $orders:literal;)*) => {$(
         pub(super) static $name: Receipt = Receipt::new(

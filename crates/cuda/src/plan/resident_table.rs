@@ -49,7 +49,7 @@ const fn window(window: usize, row: Tuned) -> Tuned {
 
 /// Beyond the last row left-looking plans are faster or, where the kernel inverts, LU and inversion by windows. Rows that name no receipt were the first: orders up to 36 one by one (batches of
 /// 10 000, of 100 000 up to 8 and at 16), above at 48, 64, 80, 96, 112, 128, 160, 190 (batches of 10 000) and 256 (batches of 4 000). Panels of four columns are for complex matrices, where
-/// registers hold no wider panel, a wider one was slower, or four divides an order better than eight; beside those, for doubles of orders 35 and 36.
+/// registers hold no wider panel, a wider one was slower, or four divides an order better than eight; beside those, for doubles of orders 34 to 36.
 pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F32: &[Tuned] = &[
         thread(8, 128),
@@ -73,10 +73,13 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     ];
     const F32_INVERSE: &[Tuned] = &[
         thread(7, 96).by(&THREAD_INVERSE),
+        tuned(8, 8, 1, 0, 64).by(&SMALL_INVERSE),
+        tuned(12, 12, 2, 0, 80).by(&TWO_ROWS_INVERSE),
         tuned(16, 16, 1, 0, 64).by(&SMALL_INVERSE),
         tuned(20, 32, 1, 0, 96).by(&REGISTERS_INVERSE),
         tuned(32, 32, 1, 0, 128).by(&SMALL_INVERSE),
-        tuned(36, 36, 2, 0, 168).by(&SMALL_INVERSE),
+        tuned(35, 36, 2, 0, 168).by(&SMALL_INVERSE),
+        tuned(36, 8, 2, 0, 96).by(&ABOVE_A_WARP_INVERSE),
         tuned(40, 8, 2, 0, 96).by(&WINDOWS),
         tuned(48, 8, 2, 0, 128).by(&TUNED_F32_INVERSE),
         tuned(64, 8, 2, 1, 96).by(&TUNED_F32_INVERSE),
@@ -90,8 +93,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(16, 16, 1, 0, 80),
         tuned(28, 28, 1, 0, 96).by(&REGISTERS),
         tuned(32, 32, 1, 0, 128),
-        tuned(34, 36, 2, 0, 255).by(&ROWS),
-        tuned(36, 4, 2, 0, 128).by(&NARROW),
+        tuned(33, 36, 2, 0, 255).by(&ROWS), // and solutions of 34 to 36
+        tuned(36, 4, 2, 0, 128).by(&ABOVE_A_WARP),
         tensor(40, 8, 2, 0, 168).by(&ROWS),
         tensor(56, 8, 2, 1, 128).by(&TUNED_F64),
         tensor(64, 8, 2, 1, 168).by(&TUNED_F64),
@@ -106,11 +109,12 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     const F64_INVERSE: &[Tuned] = &[
         thread(6, 168).by(&THREAD_INVERSE),
         tuned(8, 8, 1, 0, 64).by(&SMALL_INVERSE),
-        tuned(12, 12, 1, 0, 80).by(&SMALL_INVERSE),
+        tuned(12, 12, 2, 0, 96).by(&TWO_ROWS_INVERSE),
         tuned(16, 16, 1, 0, 96).by(&SMALL_INVERSE),
+        tuned(20, 20, 2, 0, 128).by(&TWO_ROWS_INVERSE),
         tuned(28, 28, 1, 0, 128).by(&REGISTERS_INVERSE),
         tuned(32, 32, 1, 0, 168).by(&SMALL_INVERSE),
-        tuned(36, 4, 2, 0, 96).by(&TUNED_F64_INVERSE),
+        tensor(36, 8, 2, 0, 168).by(&ABOVE_A_WARP_INVERSE),
         tensor(40, 8, 2, 0, 168).by(&ROWS_INVERSE),
         tensor(48, 8, 2, 1, 128).by(&TUNED_F64_INVERSE),
         tensor(64, 8, 2, 1, 168).by(&TUNED_F64_INVERSE),
@@ -147,7 +151,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         thread(5, 128).by(&THREAD_INVERSE),
         tuned(8, 8, 1, 0, 96).by(&SMALL_INVERSE),
         tuned(28, 28, 1, 0, 128).by(&SMALL_INVERSE),
-        tuned(32, 8, 1, 0, 128).by(&SMALL_INVERSE),
+        tuned(32, 8, 2, 0, 255).by(&TWO_ROWS_INVERSE),
         tuned(36, 4, 2, 0, 128).by(&NARROW_INVERSE),
         tuned(40, 4, 2, 1, 80).by(&NARROW_INVERSE),
         tuned(52, 4, 2, 1, 96).by(&NARROW_INVERSE),
@@ -186,8 +190,8 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(8, 8, 1, 0, 168).by(&SMALL_INVERSE),
         tuned(12, 12, 1, 0, 128).by(&SMALL_INVERSE),
         tuned(16, 16, 1, 0, 128).by(&REGISTERS_INVERSE),
-        tuned(24, 24, 1, 0, 168).by(&REGISTERS_INVERSE),
-        tuned(32, 4, 1, 0, 112).by(&SMALL_INVERSE),
+        tuned(23, 24, 1, 0, 168).by(&REGISTERS_INVERSE),
+        tensor(32, 4, 1, 0, 112).by(&INSTRUCTIONS_INVERSE),
         tensor(40, 4, 2, 1, 128).by(&NARROW_INVERSE),
         tensor(52, 4, 2, 1, 168).by(&NARROW_INVERSE),
         tensor(56, 8, 2, 1, 255),
