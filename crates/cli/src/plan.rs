@@ -170,10 +170,10 @@ impl Plan {
                 .advise("leave it out, or use --backend cpu"));
         }
         let (limits, whose) = match &self.gpu {
-            Some(wanted) => (known(wanted)?, "by name"),
+            Some(wanted) => (known("plan", wanted)?, "by name"),
             None => match Device::list().ok().and_then(|gpus| gpus.into_iter().next()) {
                 Some(limits) => (limits, "the GPU at hand"),
-                None => (known("sm_90")?, "there is no GPU here; name one with --gpu"),
+                None => (known("plan", "sm_90")?, "there is no GPU here; name one with --gpu"),
             },
         };
         let tuned = Environment::read().tuned.map_or_else(Tuned::none, |folder| Tuned::load(&folder, &limits));
@@ -184,14 +184,14 @@ impl Plan {
 }
 
 /// The limits of a GPU by its architecture, or by a part of its name.
-pub(crate) fn known(wanted: &str) -> Result<Limits, Error> {
+pub(crate) fn known(command: &'static str, wanted: &str) -> Result<Limits, Error> {
     let all: Vec<Limits> = Limits::PRESETS.into_iter().filter_map(Limits::preset).collect();
     let lower = wanted.to_lowercase();
     let by_name = |limits: &&Limits| !lower.is_empty() && limits.name.to_lowercase().contains(&lower);
     let named = |limits: &&Limits| limits.architecture() == lower;
     all.iter().find(named).or_else(|| all.iter().find(by_name)).cloned().ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|limits| format!("{} ({})", limits.architecture(), limits.name)).collect();
-        Error::new(ErrorKind::Argument, "plan", format!("the limits of a GPU {wanted:?} are not known"))
+        Error::new(ErrorKind::Argument, command, format!("the limits of a GPU {wanted:?} are not known"))
             .advise(format!("name one of {}", names.join(", ")))
     })
 }

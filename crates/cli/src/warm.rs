@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use batchla::cuda::{Origin, Warmed};
+use batchla::cuda::{Limits, Origin, Warmed, compile_ahead};
 use batchla::{
     BatchLayout, Complex, CudaHost, Error, ErrorKind, Options, Problem, Scalar, ScalarKind, SourceKind, Transpose,
 };
@@ -10,13 +10,16 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::bench::{at_least_one, scalar};
-use crate::plan::What;
+use crate::plan::{What, known};
 use crate::print;
 
 /// Compile the GPU kernels of some problems now, all cores at once, so that nobody waits for them later.
 ///
 /// They are kept on disk (BATCHLA_CACHE_DIR). A kernel serves a class of orders, batches of any size (but few large matrices have kernels of their own, which
 /// are compiled too), and one combination of type, operation, kind of source (matrices or factors), and of whether columns of input and result are contiguous.
+///
+/// With --gpu no GPU is needed: what is kept serves another machine, as an image of a container that is built here and run there, where NVRTC, its version too, and the GPU's
+/// architecture are the same.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "batchla warm [OPTIONS] <TYPES> <ORDERS>")]
 pub(crate) struct Warm {
@@ -48,6 +51,10 @@ pub(crate) struct Warm {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0")]
     device: Vec<usize>,
 
+    /// For this GPU, which need not be here: an architecture (sm_70, sm_80, sm_86, sm_89, sm_90, sm_100, sm_120), or a part of the name of one that is known, as A100
+    #[arg(long, value_name = "GPU", conflicts_with = "device")]
+    gpu: Option<String>,
+
     /// Print one JSON object a line, one for each kernel
     #[arg(long)]
     json: bool,
@@ -63,15 +70,22 @@ const EXAMPLES: &str = "\
 Examples:
   batchla warm f64 1-200                              whatever is to be done with float64 matrices up to order 200
   batchla warm f32,c32 16,32,64 --op invert --layout column-major
+  BATCHLA_CACHE_DIR=kernels batchla warm f64 1-64 --gpu H200              for a machine that has one
 
 Exit code:
   0  all kernels are ready
-  1  there is no GPU or no compiler, or a kernel does not compile";
+  1  there is no GPU (without --gpu) or no compiler, or a kernel does not compile or cannot be kept";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Layout {
     ColumnMajor,
     RowMajor,
+}
+
+/// Those that kernels are for.
+enum Gpus {
+    Here(CudaHost),
+    Named(Limits),
 }
 
 fn orders(text: &str) -> Result<(usize, usize), String> {
@@ -87,7 +101,10 @@ fn orders(text: &str) -> Result<(usize, usize), String> {
 impl Warm {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(&self) -> Result<u8, Error> {
-        let host = CudaHost::open(self.device.iter().copied())?;
+        let gpus = match &self.gpu {
+            Some(wanted) => Gpus::Named(known("warm", wanted)?),
+            None => Gpus::Here(CudaHost::open(self.device.iter().copied())?),
+        };
         // Of each, many matrices and one.
         let mut problems = Vec::new();
         for &scalar in &self.scalars {
@@ -100,7 +117,14 @@ impl Warm {
         }
         let options = self.plan.as_deref().map_or(Options::default(), |plan| Options::default().with_plan(plan));
         let begun = Instant::now();
-        let kernels = host.warm(&problems, &options)?;
+        let kernels = match gpus {
+            Gpus::Here(host) => host.warm(&problems, &options)?,
+            // As the host would have them.
+            Gpus::Named(limits) => {
+                let packed: Vec<_> = problems.iter().map(Problem::packed).collect::<Result<_, _>>()?;
+                compile_ahead(&limits, &packed, &options)?
+            }
+        };
         print("warm", &self.text(&kernels, problems.len() / 2, begun.elapsed().as_secs_f64())?)
     }
 

@@ -10,7 +10,7 @@ use batchla::npy::{self, ArrayWriter, ElementKind, IntegerReader, Target, read, 
 use batchla::{Batch, Complex, Scalar};
 use batchla_testkit::{Generator, factorization_ratio};
 
-use crate::program::Bench;
+use crate::program::{Bench, there};
 
 fn factors_and_solves<T: Scalar>() {
     let bench = Bench::new();
@@ -257,8 +257,32 @@ fn kernels_of_no_problem_or_no_gpu_are_refused() {
         (&["f16", "3"], "the types are f32, f64, c32 and c64"),
         (&["f64"], "ORDERS"),
         (&["f64", "3-9", "--device", "7777"], "open device"),
+        (&["f64", "3-9", "--gpu", "H2000"], "H200"),
+        (&["f64", "3-9", "--gpu", "H200", "--device", "0"], "cannot be used with"),
     ] {
         let text = bench.error(&[&["warm"], words].concat(), &[]);
         assert!(text.contains(told), "{text}");
     }
+}
+
+#[test]
+fn kernels_for_a_gpu_that_is_not_here_are_kept_and_found_again() {
+    let bench = Bench::new();
+    let warm = || {
+        let words = ["warm", "f32", "3,4", "--op", "factorize", "--layout", "column-major", "--gpu", "sm_90"];
+        bench.command(&words).env("BATCHLA_CACHE_DIR", bench.path("kernels")).output().unwrap()
+    };
+    let first = warm();
+    let errors = String::from_utf8_lossy(&first.stderr);
+    if !there("nvrtc", !errors.contains("NVRTC")) {
+        return;
+    }
+    let text = String::from_utf8(first.stdout).unwrap();
+    assert_eq!(first.status.code(), Some(0), "{errors}");
+    assert!(text.contains("2 kernels of 2 problems are ready, 2 of them compiled"), "{text}");
+    let text = String::from_utf8(warm().stdout).unwrap();
+    assert!(text.contains("2 kernels of 2 problems are ready, 0 of them compiled"), "{text}");
+    let kept = bench.command(&["cache", "list"]).env("BATCHLA_CACHE_DIR", bench.path("kernels")).output().unwrap();
+    let kept = String::from_utf8(kept.stdout).unwrap();
+    assert_eq!(kept.matches("for sm_90 by NVRTC 1").count(), 2, "{kept}");
 }

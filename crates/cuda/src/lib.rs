@@ -11,13 +11,15 @@
 //! | 7 | how did each matrix fare? | outcome words, written by the kernels; `batchla_core`'s `Report` reads them when asked |
 //! | – | where do numbers lie? | `memory.rs`, `pinned.rs`; to the host and back by `staging/` |
 //! | – | from host memory, in chunks? in parts on several GPUs? | `host/`; `group/` |
-//! | – | beforehand, for many problems? | `warm.rs` |
+//! | – | beforehand, for many problems? | `warm.rs`; where there is no GPU, `ahead.rs` |
 //! | – | which GPU? | `device.rs`, what it offers in `limits.rs`, the driver behind it in `driver/` |
 //!
 //! Driver and compiler are found when the program runs, and a machine without them is an [`Error`](batchla_core::Error) of kind
 //! [`Unavailable`](batchla_core::ErrorKind::Unavailable), not a program that does not start. Without the feature `driver`, what needs no
 //! GPU is still here: kernel sources, limits, the folder of compiled kernels.
 
+#[cfg(feature = "driver")]
+mod ahead;
 #[cfg(feature = "driver")]
 mod backend;
 #[cfg(feature = "driver")]
@@ -82,6 +84,7 @@ pub use crate::plan::{
 pub use crate::tuned::{Tuned, TunedEarlier, TunedLayout, TunedRow, TunedTable};
 #[cfg(feature = "driver")]
 pub use crate::{
+    ahead::compile_ahead,
     backend::{Cuda, CudaPrepared},
     device::Device,
     driver::{DevicePointer, FunctionAttributes, KernelArgument},

@@ -93,28 +93,35 @@ pub(crate) struct Loaded {
     time: Duration,
 }
 
-/// Loads kernels, compiling side by side, on as many threads as there are cores, what has to be compiled.
+/// Loads kernels, compiling side by side what has to be compiled.
 pub(crate) fn load(device: &Device, specifications: &[Specification]) -> Vec<Result<Loaded, Error>> {
-    let one = |specification: &Specification| {
+    side_by_side(specifications, |specification| {
         let start = Instant::now();
         let (kernel, origin) = device.kernel_from(specification)?;
         Ok(Loaded { kernel, origin, time: start.elapsed() })
-    };
+    })
+}
+
+/// Does something for each kernel that may have it compiled, on as many threads as there are cores.
+pub(crate) fn side_by_side<T: Send>(
+    specifications: &[Specification],
+    one: impl Fn(&Specification) -> Result<T, Error> + Sync,
+) -> Vec<Result<T, Error>> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(specifications.len());
     if threads <= 1 {
-        return specifications.iter().map(one).collect();
+        return specifications.iter().map(&one).collect();
     }
     // Kernels of one source are compiled together: all but the first of them come last, so that nobody waits for another's compiler.
     let mut sources = HashSet::new();
     let (first, others): (Vec<_>, Vec<_>) =
         (0..specifications.len()).partition(|&k| sources.insert(text_of(&specifications[k])));
     let order = [first, others].concat();
-    let slots: Vec<Mutex<Option<Result<Loaded, Error>>>> = specifications.iter().map(|_| Mutex::default()).collect();
+    let slots: Vec<Mutex<Option<Result<T, Error>>>> = specifications.iter().map(|_| Mutex::default()).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(&k) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let loaded = one(&specifications[k]);
-            *slots[k].lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+            let done = one(&specifications[k]);
+            *slots[k].lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         }
     };
     // Not rayon's threads: a compiler may use a lot of stack, and blocks them for long.
@@ -129,15 +136,15 @@ pub(crate) fn load(device: &Device, specifications: &[Specification]) -> Vec<Res
         // What a thread that panicked has left undone is missing below.
         spawned.into_iter().for_each(|thread| drop(thread.join()));
     });
-    let taken = |slot: Mutex<Option<Result<Loaded, Error>>>| {
-        let loaded = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-        loaded.unwrap_or_else(|| Err(interrupted()))
+    let taken = |slot: Mutex<Option<Result<T, Error>>>| {
+        let done = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.unwrap_or_else(|| Err(interrupted()))
     };
     slots.into_iter().map(taken).collect()
 }
 
 /// What names a source with its constants; cheaper than its digest.
-fn text_of(one: &Specification) -> (&'static str, String) {
+pub(crate) fn text_of(one: &Specification) -> (&'static str, String) {
     (one.source().name, one.configuration())
 }
 
