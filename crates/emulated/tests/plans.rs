@@ -373,6 +373,12 @@ fn small_teams_on_chip_give_the_same_bits() {
 }
 
 #[test]
+fn small_matrices_side_by_side_in_a_block_take_matrix_instructions() {
+    let plan = "resident:panel=4,rows=1,helpers=0,tensor=1,teams=2";
+    other_plans_give_the_same_bits(ScalarKind::C64, 26, "sm_90", &[plan]);
+}
+
+#[test]
 fn one_panel_in_registers_gives_the_same_bits() {
     let plans =
         ["resident:panel=12,rows=2,exact=1", "resident:panel=16,exact=1", "resident:panel=16,helpers=1,exact=1"];
@@ -380,6 +386,7 @@ fn one_panel_in_registers_gives_the_same_bits() {
         other_plans_give_the_same_bits(scalar, 11, "sm_90", plans);
     }
     other_plans_give_the_same_bits(ScalarKind::F64, 27, "sm_80", &["resident:panel=28,exact=1"]);
+    other_plans_give_the_same_bits(ScalarKind::F64, 18, "sm_90", &["resident:rows=2,exact=1"]);
     for (scalar, order) in [(ScalarKind::F32, 5), (ScalarKind::F64, 12), (ScalarKind::C32, 11), (ScalarKind::C64, 17)] {
         let trial = Trial::new(scalar, order, "left-looking", Step::System);
         let Some(planner) = open(Emulated::new("sm_80")) else { return };

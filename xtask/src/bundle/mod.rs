@@ -66,7 +66,7 @@ pub(crate) fn run(root: &Path, options: &Bundle) -> Result<ExitCode, Box<dyn Err
     script(&bundle.join("run"))?;
     if let Some(nvrtc) = &options.nvrtc {
         let folder = tempfile::tempdir()?;
-        kernels::fill(root, nvrtc, &options.architecture, folder.path())?;
+        kernels::fill(nvrtc, &options.architecture, folder.path())?;
         let packed = Command::new("tar")
             .arg("-czf")
             .arg(bundle.join("cache.tar.gz"))

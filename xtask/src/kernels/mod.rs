@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use self::matrix::Needed;
 use self::record::{Record, Row};
-pub(crate) use self::work::{Part, fill};
+pub(crate) use self::work::fill;
 
 /// How kernels are compiled and checked.
 #[derive(Debug, clap::Args)]
@@ -32,46 +32,31 @@ pub(crate) struct Kernels {
 
     /// Only measure: compile what the planner's own plans need on this architecture, by the one compiler named, one kernel after another, and write the seconds
     /// of each into a CSV file. Minutes
-    #[arg(long, requires = "nvrtc", conflicts_with_all = ["record", "part"], value_names = ["ARCH", "FILE"], num_args = 2)]
+    #[arg(long, requires = "nvrtc", conflicts_with = "record", value_names = ["ARCH", "FILE"], num_args = 2)]
     times: Option<Vec<String>>,
-
-    /// Compile only this part of what is missing, and print rows: what the command starts on each core
-    #[arg(long, hide = true, value_name = "I/N")]
-    part: Option<Part>,
-
-    /// With a part: keep what the conformance suite needs on this architecture in a folder
-    #[arg(long, hide = true, requires = "part", value_names = ["ARCH", "FOLDER"], num_args = 2)]
-    keep: Option<Vec<String>>,
 }
 
 /// Compiles what is not recorded, and checks all.
 pub(crate) fn run(root: &Path, options: &Kernels) -> Result<ExitCode, Box<dyn Error>> {
     let path = root.join("crates/cuda/kernels.csv");
-    if let Some(part) = &options.part {
-        return work::run(&path, &options.nvrtc, part, options.keep.as_deref());
-    }
     if let Some([architecture, file]) = options.times.as_deref() {
         return times::run(&options.nvrtc, architecture, Path::new(file));
     }
     let start = Instant::now();
     let needed = matrix::recorded()?;
     let mut record = Record::read(&path)?;
-    let missing = needed.iter().filter(|one| !record.has(&one.key())).count();
-    println!("{} compilations are needed, {missing} of them are not recorded", needed.len());
-    let mut failures = Vec::new();
-    if missing > 0 {
-        let arguments = options.nvrtc.iter().flat_map(|folder| ["--nvrtc".into(), folder.clone().into_os_string()]);
-        let mut news = 0;
-        failures.extend(work::share(root, arguments.collect(), missing, |row| {
-            record.add(row);
-            news += 1;
-            // Minutes of work survive an interruption.
-            if options.record && news % 100 == 0 {
-                record.write(&path, &needed)?;
-            }
-            Ok(())
-        })?);
-    }
+    let missing: Vec<_> = needed.iter().filter(|one| !record.has(&one.key())).collect();
+    println!("{} compilations are needed, {} of them are not recorded", needed.len(), missing.len());
+    let mut news = 0;
+    let mut failures = work::rows(&missing, &work::compilers(&options.nvrtc)?, |row| {
+        record.add(row);
+        news += 1;
+        // Minutes of work survive an interruption.
+        if options.record && news % 100 == 0 {
+            record.write(&path, &needed)?;
+        }
+        Ok(())
+    })?;
     let uncompiled: Vec<_> = needed.iter().filter(|one| !record.has(&one.key())).collect();
     for one in uncompiled.iter().take(5) {
         failures.push(format!("{} for {} by {} was not compiled", one.specification, one.architecture, one.nvrtc));
@@ -91,7 +76,8 @@ pub(crate) fn run(root: &Path, options: &Kernels) -> Result<ExitCode, Box<dyn Er
         let again = "run `cargo xtask kernels --record` with the folders of both compilers";
         let unneeded = record.unneeded(&needed);
         failures.extend(
-            (missing > 0).then(|| format!("{missing} compilations are not in crates/cuda/kernels.csv: {again}")),
+            (!missing.is_empty())
+                .then(|| format!("{} compilations are not in crates/cuda/kernels.csv: {again}", missing.len())),
         );
         failures.extend(
             (unneeded > 0)
