@@ -9,6 +9,7 @@ use crate::environment::Environment;
 use crate::kernel::cache::{Compiler, Origin};
 use crate::kernel::disk::DiskCache;
 use crate::kernel::nvrtc::{LazyNvrtc, Preference};
+use crate::kernel::source::Specification;
 use crate::limits::Limits;
 use crate::plan::CudaPlan;
 use crate::tuned::Tuned;
@@ -32,7 +33,7 @@ use crate::warm::{Warmed, side_by_side, text_of};
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Unavailable`] where there is no NVRTC, or no folder to keep kernels in; [`ErrorKind::Io`] where one could not be kept; [`ErrorKind::Compile`] where NVRTC has
+/// [`ErrorKind::Unavailable`] where there is no NVRTC, or no folder to keep kernels in; [`ErrorKind::Io`] where some could not be kept, or not beside each other; [`ErrorKind::Compile`] where NVRTC has
 /// given up the architecture, with what to install. The first of all errors: the other kernels are on disk.
 pub fn compile_ahead(limits: &Limits, problems: &[Problem], options: &Options) -> Result<Vec<Warmed>, Error> {
     let environment = Environment::read();
@@ -60,21 +61,27 @@ fn compile_into(
         let (plan, _) = CudaPlan::choose_tuned(problem, options, limits, tuned)?;
         wanted.extend(plan.specifications(problem).into_iter().filter(|one| known.insert(text_of(one))));
     }
-    let compiled = side_by_side(&wanted, |specification| {
-        let (start, digest) = (Instant::now(), specification.digest(&architecture, &version));
+    let digest = |specification: &Specification| specification.digest(&architecture, &version);
+    let warmed = side_by_side(&wanted, |specification| {
+        let (start, digest) = (Instant::now(), digest(specification));
         let mut origin = Origin::Disk;
         if disk.load(&digest).is_none() {
             let image = compiler.compile(specification, &architecture)?;
-            disk.store(&digest, &format!("{specification} for {architecture} by {version}"), &image.bytes);
-            if disk.load(&digest).is_none() {
-                let what = format!("{specification} could not be kept in {}", folder.display());
-                return Err(Error::new(ErrorKind::Io, "compile", what).advise("see whether the disk is full"));
-            }
+            disk.store(&digest, &specification.about(&architecture, &version), &image.bytes);
             origin = Origin::Compiled;
         }
         Ok(Warmed { kernel: specification.to_string(), origin, time: start.elapsed() })
     });
-    compiled.into_iter().collect()
+    let warmed = warmed.into_iter().collect::<Result<Vec<_>, Error>>()?;
+    // The last of them may have taken the place of the first.
+    let lost = wanted.iter().filter(|specification| disk.load(&digest(specification)).is_none()).count();
+    if lost > 0 {
+        let (all, most) = (wanted.len(), disk.most_bytes());
+        let what = format!("{lost} of {all} kernels could not be kept in {}, to {most} bytes in all", folder.display());
+        return Err(Error::new(ErrorKind::Io, "compile", what)
+            .advise("see whether the disk is full, or raise BATCHLA_CACHE_SIZE"));
+    }
+    Ok(warmed)
 }
 
 #[cfg(test)]
@@ -131,5 +138,8 @@ mod tests {
         std::fs::remove_dir(disk.folder().unwrap()).unwrap();
         let error = ahead(&disk);
         assert!(error.kind() == ErrorKind::Io && error.to_string().contains("could not be kept in"), "{error}");
+        let small = DiskCache::at(folder.path().join("small")).at_most(300);
+        let error = ahead(&small);
+        assert!(error.kind() == ErrorKind::Io && error.advice().contains("BATCHLA_CACHE_SIZE"), "{error}");
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn fill(nvrtc: &Path, architecture: &str, folder: &Path) -> Result<()
     let cache = DiskCache::at(folder).at_most(u64::MAX);
     let compile = |one: &Needed, compiler: &LazyNvrtc| {
         let image = compiler.compile(&one.specification, one.architecture)?;
-        cache.store(&one.digest, &format!("{} for {} by {version}", one.specification, one.architecture), &image.bytes);
+        cache.store(&one.digest, &one.specification.about(one.architecture, version), &image.bytes);
         Ok(())
     };
     let failures = on_all_cores(&needed.iter().collect::<Vec<_>>(), &compilers, compile, Ok)?;

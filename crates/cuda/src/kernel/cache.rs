@@ -136,7 +136,7 @@ impl KernelCache {
         }
         let module = driver.load_module(&image.bytes);
         if module.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Compile) {
-            self.disk.store(digest, &format!("{specification} for {architecture} by {version}"), &image.bytes);
+            self.disk.store(digest, &specification.about(architecture, version), &image.bytes);
         }
         let module = module.map_err(|error| {
             if error.kind() != ErrorKind::Compile {

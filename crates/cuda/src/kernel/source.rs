@@ -106,6 +106,11 @@ impl Specification {
         self.options().for_each(part);
         Digest(hash.finalize().into())
     }
+
+    /// What is kept beside the compiled result, for people: all that its digest is of, in words.
+    pub fn about(&self, architecture: &str, compiler: &str) -> String {
+        format!("{self} for {architecture} by {compiler}")
+    }
 }
 
 impl fmt::Display for Specification {
