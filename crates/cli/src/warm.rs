@@ -98,12 +98,24 @@ fn orders(text: &str) -> Result<(usize, usize), String> {
     }
 }
 
+/// Where there is no GPU, what serves without one.
+fn or_elsewhere(error: Error) -> Error {
+    if error.kind() != ErrorKind::Unavailable {
+        return error;
+    }
+    let advice = format!(
+        "name the GPU of another machine by --gpu, as --gpu H200; or, for one of this machine, {}",
+        error.advice()
+    );
+    error.advise(advice)
+}
+
 impl Warm {
     /// Runs the command; gives the exit code.
     pub(crate) fn run(&self) -> Result<u8, Error> {
         let gpus = match &self.gpu {
             Some(wanted) => Gpus::Named(known("warm", wanted)?),
-            None => Gpus::Here(CudaHost::open(self.device.iter().copied())?),
+            None => Gpus::Here(CudaHost::open(self.device.iter().copied()).map_err(or_elsewhere)?),
         };
         // Of each, many matrices and one.
         let mut problems = Vec::new();

@@ -257,6 +257,7 @@ fn kernels_of_no_problem_or_no_gpu_are_refused() {
         (&["f16", "3"], "the types are f32, f64, c32 and c64"),
         (&["f64"], "ORDERS"),
         (&["f64", "3-9", "--device", "7777"], "open device"),
+        (&["f64", "3-9", "--device", "7777"], "by --gpu"),
         (&["f64", "3-9", "--gpu", "H2000"], "H200"),
         (&["f64", "3-9", "--gpu", "H200", "--device", "0"], "cannot be used with"),
     ] {

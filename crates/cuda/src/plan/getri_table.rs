@@ -39,6 +39,13 @@ static NARROW: Receipt = Receipt::new(
     "batchla bench plans resident:inverse-window=8 resident:inverse-window=16 --inverse: benches/record/nvidia-h200/2026-11-27/choices-inverse-narrow.csv",
 );
 
+/// Of two rows a thread, and of windows twice as wide, tried again in f32.
+static AGAIN: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench plans --inverse resident resident:inverse-window=…,inverse-rows=…,inverse-blocks=…: benches/record/nvidia-h200/2026-11-29/choices-windows-inverse.csv",
+);
+
 /// Of few matrices.
 pub(super) static FEW: Receipt = Receipt::new(
     "NVIDIA H100",
@@ -49,8 +56,13 @@ pub(super) static FEW: Receipt = Receipt::new(
 /// Columns of a window, rows and registers a thread, and how they were measured: all but those without matrix instructions at 65 orders of the four types together, with copies of solved columns on chip and without. Without matrix instructions,
 /// doubles are a guess.
 pub(super) fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize, usize, usize), &'static Receipt) {
-    let (first, copied) = (|numbers| (numbers, &FIRST), |numbers| (numbers, &COPIED));
+    let (first, copied, again) =
+        (|numbers| (numbers, &FIRST), |numbers| (numbers, &COPIED), |numbers| (numbers, &AGAIN));
     match (scalar, tensor, order) {
+        (ScalarKind::F32, _, 129..=136) => again((8, 2, 80)),
+        (ScalarKind::F32, _, 161..=168) => again((8, 2, 96)),
+        (ScalarKind::F32, _, 169..=192 | 273..=280 | 289..=296 | 305..=312 | 321..=336) => again((16, 2, 80)),
+        (ScalarKind::F32, _, 217..=232 | 281..=288 | 313..=320) => again((32, 1, 96)),
         (ScalarKind::F32, _, 0..=160) => copied((16, 1, 96)),
         (ScalarKind::F32, _, 161..=240 | 257..=336) => copied((16, 1, 80)),
         (ScalarKind::F32, _, 241..=256 | 401..=464) => copied((32, 1, 128)),
