@@ -152,13 +152,6 @@ pub(super) static CREWS_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:panel=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-29/choices-crews-inverse.csv",
 );
 
-/// Of windows of numbers of four bytes, with registers to go with them.
-pub(super) static WINDOWS_AGAIN: Receipt = Receipt::new(
-    "NVIDIA H200",
-    "2026-11-29",
-    "batchla bench plans resident resident:window=…,helpers=…,registers=…: benches/record/nvidia-h200/2026-11-29/choices-windows.csv",
-);
-
 macro_rules! by_the_tuner {
     ($($name:ident: $scalar:literal, $operation:literal, $orders:literal;)*) => {$(
         pub(super) static $name: Receipt = Receipt::new(

@@ -63,12 +63,11 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(80, 8, 3, 1, 200).by(&ROWS),
         tuned(88, 8, 3, 2, 96).by(&DEALT),
         tuned(96, 8, 3, 2, 128).by(&TUNED_F32),
-        tuned(112, 8, 4, 2, 168).by(&CREWS),
+        tuned(112, 8, 4, 1, 168).by(&TUNED_F32),
         tuned(128, 8, 4, 3, 168).by(&TUNED_F32),
         window(32, tuned(160, 8, 1, 1, 168)),
         window(56, tuned(168, 8, 1, 1, 255)).by(&WINDOWS),
-        window(48, tuned(184, 8, 1, 1, 255)).by(&WINDOWS),
-        window(32, tuned(192, 8, 1, 1, 168)).by(&WINDOWS_AGAIN),
+        window(48, tuned(192, 8, 1, 1, 255)).by(&WINDOWS),
         window(40, tuned(200, 8, 1, 1, 255)).by(&DIVIDING),
         window(32, tuned(256, 8, 1, 1, 255)),
     ];
@@ -104,7 +103,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(56, 8, 2, 1, 128).by(&TUNED_F64),
         tensor(64, 8, 2, 1, 168).by(&TUNED_F64),
         tensor(72, 8, 3, 1, 168).by(&ROWS),
-        tensor(80, 8, 3, 2, 200).by(&CREWS),
+        tensor(80, 8, 3, 2, 168).by(&CREWS),
         tensor(88, 8, 3, 2, 168).by(&DEALT),
         window(48, tensor(96, 8, 1, 1, 255)).by(&DEALT),
         window(64, tensor(104, 8, 1, 1, 255)).by(&WINDOWS),
@@ -141,7 +140,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(64, 8, 2, 1, 168).by(&TUNED_C32),
         tuned(72, 4, 3, 2, 128).by(&NARROW),
         tuned(80, 8, 3, 2, 168).by(&ROWS),
-        window(28, tuned(84, 4, 1, 1, 255)).by(&NARROW),
+        window(28, tuned(84, 4, 1, 1, 128)).by(&CREWS),
         window(48, tuned(88, 8, 1, 1, 255)).by(&WINDOWS),
         window(32, tuned(96, 8, 1, 1, 255)).by(&SETTLED),
         window(28, tuned(100, 4, 1, 1, 255)).by(&NARROW),
@@ -170,7 +169,6 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tuned(68, 4, 3, 2, 112).by(&NARROW_INVERSE),
         tuned(72, 8, 3, 2, 168),
         tuned(80, 4, 3, 2, 112).by(&NARROW_INVERSE),
-        tuned(84, 4, 3, 1, 128).by(&CREWS_INVERSE),
     ];
     const C64: &[Tuned] = &[
         thread(5, 168),
@@ -209,7 +207,6 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
         tensor(60, 4, 2, 1, 168).by(&NARROW_INVERSE),
         // By windows orders from 57 on are up to 6 % faster (`benches/record/nvidia-h200/2026-11-26/choices-inverse.csv`), but take a second batch's memory.
         tensor(64, 8, 2, 1, 255),
-        tensor(80, 4, 3, 1, 168).by(&CREWS_INVERSE),
     ];
     match (scalar, inverts) {
         (ScalarKind::F32, false) => F32,
