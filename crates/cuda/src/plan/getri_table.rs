@@ -62,7 +62,7 @@ pub(super) fn windows(scalar: ScalarKind, order: usize, tensor: bool) -> ((usize
         (ScalarKind::F32, _, 129..=136) => again((8, 2, 80)),
         (ScalarKind::F32, _, 161..=168) => again((8, 2, 96)),
         (ScalarKind::F32, _, 169..=192 | 273..=280 | 289..=296 | 305..=312 | 321..=336) => again((16, 2, 80)),
-        (ScalarKind::F32, _, 217..=232 | 281..=288 | 313..=320) => again((32, 1, 96)),
+        (ScalarKind::F32, _, 217..=224 | 281..=288 | 313..=320) => again((32, 1, 96)),
         (ScalarKind::F32, _, 0..=160) => copied((16, 1, 96)),
         (ScalarKind::F32, _, 161..=240 | 257..=336) => copied((16, 1, 80)),
         (ScalarKind::F32, _, 241..=256 | 401..=464) => copied((32, 1, 128)),
