@@ -15,7 +15,7 @@ use crate::print;
 
 /// Compile the GPU kernels of some problems now, all cores at once, so that nobody waits for them later.
 ///
-/// They are kept on disk (BATCHLA_CACHE_DIR). A kernel serves a class of orders, batches of any size (but few large matrices have kernels of their own, which
+/// They are kept on disk (BATCHLA_CACHE_DIR). A kernel serves a class of orders, batches of any size (but few matrices have, at some orders, kernels of their own, which
 /// are compiled too), and one combination of type, operation, kind of source (matrices or factors), and of whether columns of input and result are contiguous.
 ///
 /// With --gpu no GPU is needed: what is kept serves another machine, as an image of a container that is built here and run there, where NVRTC, its version too, and the GPU's

@@ -34,7 +34,7 @@ impl Cuda {
     /// What is compiled is one kernel or a few for each scalar type, operation, kind of source and class of orders: of larger orders only the numbers of
     /// the plan are constants of a kernel (threads, panel, rows a thread); for matrices that stay on chip the order is one too, unless
     /// [`Limits::exact_orders`](crate::Limits::exact_orders) is off. Of the layouts it only matters whether columns of the input and of the
-    /// result are contiguous, of the batch whether it is few large matrices. Kernels that several problems share are there once. The answer has every kernel, in the
+    /// result are contiguous, of the batch whether it is few matrices. Kernels that several problems share are there once. The answer has every kernel, in the
     /// order of the problems.
     ///
     /// ```no_run

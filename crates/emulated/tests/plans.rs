@@ -372,13 +372,15 @@ fn small_teams_on_chip_give_the_same_bits() {
     other_plans_give_the_same_bits(ScalarKind::F64, 6, "sm_90", &narrow);
 }
 
-/// A warp alone, of which a block has several, and one helper: threads have two rows or three, some of which are beyond the matrix.
+/// A warp alone, of which a block has several, and one helper: threads have two rows or three, some of which are beyond the matrix; and one row, where matrices are few.
 #[test]
 fn threads_of_several_rows_give_the_same_bits() {
     for (scalar, order, plan) in [
         (ScalarKind::F32, 70, "resident:panel=8,rows=3,helpers=0"),
         (ScalarKind::F32, 99, "resident:panel=8,rows=4,helpers=1"),
         (ScalarKind::C32, 54, "resident:panel=8,rows=2,helpers=0"),
+        (ScalarKind::C32, 30, "resident"),
+        (ScalarKind::C32, 30, "resident:panel=8,rows=2,registers=255"),
         (ScalarKind::F64, 83, "resident:panel=8,rows=3,helpers=3,tensor=1"),
         (ScalarKind::F32, 67, "resident:inverse-window=8,inverse-rows=2"),
     ] {

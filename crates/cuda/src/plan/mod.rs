@@ -36,7 +36,7 @@ use crate::tuned::Tuned;
 
 /// How the CUDA backend computes a problem: a part for each routine that the problem needs.
 ///
-/// Plans are chosen by the type, the order, the layouts and the GPU; by the batch's size only in that few large matrices are each shared out to many blocks (`spread`) or have more threads each. A plan is forced by name,
+/// Plans are chosen by the type, the order, the layouts and the GPU; by the batch's size only in that few large matrices are each shared out to many blocks (`spread`), and few of some orders have more threads each. A plan is forced by name,
 /// with numbers of one's own where wanted: `left-looking`, `left-looking:panel=16,threads=128`. `resident` keeps on chip what fits there, all or some columns at a time, and is `left-looking`
 /// beyond; `blocked` factors large matrices strip by strip, until the chip takes what is left. Forced or not, every plan computes each
 /// element by the same sequence of roundings, so all have one `arithmetic` a scalar type and give the same bits.

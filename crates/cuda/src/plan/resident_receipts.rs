@@ -121,6 +121,13 @@ pub(super) static TWO_ROWS_INVERSE: Receipt = Receipt::new(
     "batchla bench plans --inverse resident resident:rows=2,registers=…: benches/record/nvidia-h200/2026-11-29/choices-two-rows-inverse.csv",
 );
 
+/// Of one row a thread, for as few matrices as need no more of them side by side; two rows: `…/batches/c32/peers.csv`.
+pub(super) static FEW_INVERSE: Receipt = Receipt::new(
+    "NVIDIA H200",
+    "2026-11-29",
+    "batchla bench peers --figures inverse-batches --scalars c32: benches/record/nvidia-h200/2026-11-29/c32/peers.csv",
+);
+
 /// Of the first orders that have more rows than a warp has threads.
 pub(super) static ABOVE_A_WARP: Receipt = Receipt::new(
     "NVIDIA H200",

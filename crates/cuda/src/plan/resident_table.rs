@@ -222,7 +222,6 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
 
 /// For so few matrices that all of them are on the chip at once, and where there are no matrix instructions: the row whose matrices have more threads each, if there is one for an order.
 pub(super) fn row_of_few(scalar: ScalarKind, inverts: bool, order: usize) -> Option<Tuned> {
-    const FIRST: usize = 161;
     const F64: &[Tuned] = &[
         window(56, tensor(168, 8, 1, 3, 255)).by(&WINDOWS),
         window(48, tensor(192, 8, 1, 3, 255)),
@@ -230,8 +229,13 @@ pub(super) fn row_of_few(scalar: ScalarKind, inverts: bool, order: usize) -> Opt
         window(48, tensor(208, 8, 8, 3, 255)).by(&SETTLED),
         window(32, tensor(256, 8, 8, 3, 255)).by(&SETTLED),
     ];
-    let served = scalar == ScalarKind::F64 && !inverts && order >= FIRST;
-    F64.iter().find(|row| served && order <= row.order).copied()
+    const C32_INVERSE: &[Tuned] = &[tuned(32, 8, 1, 0, 128).by(&FEW_INVERSE)];
+    let (first, rows) = match (scalar, inverts) {
+        (ScalarKind::F64, false) => (161, F64),
+        (ScalarKind::C32, true) => (29, C32_INVERSE),
+        _ => return None,
+    };
+    rows.iter().find(|row| (first..=row.order).contains(&order)).copied()
 }
 
 /// The row that serves an order best, or the last beyond it. Solutions are those of teams, since right-hand sides are shared out, and of one panel as long as

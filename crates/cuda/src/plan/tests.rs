@@ -203,6 +203,19 @@ fn few_matrices_of_doubles_have_more_threads_each_and_one_of_many_narrower_windo
 }
 
 #[test]
+fn few_complex_matrices_of_orders_29_to_32_have_a_thread_for_each_row_in_inverses() {
+    let of = |order, batch| {
+        let problem = problem(ScalarKind::C32, Operation::Invert, SourceKind::Matrix, order, batch);
+        choose(&problem, None, "sm_90").unwrap().resident.unwrap()
+    };
+    for order in [29, 32] {
+        assert_eq!((of(order, 100).rows, of(order, 100).crew()), (1, WARP));
+        assert_eq!((of(order, 1000).rows, of(order, 1000).crew()), (2, WARP / 2));
+    }
+    assert_eq!(of(28, 100).to_string(), of(28, 1000).to_string());
+}
+
+#[test]
 fn columns_of_a_window_that_registers_hold_leave_room_for_more_blocks() {
     let bytes = |window: usize, tensor: u8| {
         let problem = problem(ScalarKind::F64, Operation::Factorize, SourceKind::Matrix, 160, 1000);
