@@ -102,9 +102,7 @@ impl ResidentPlan {
                 None => order <= last(scalar, true) || order > last(scalar, false),
             };
         let sides = solves(problem).then(|| problem.right_hand_sides());
-        // Where there are no matrix instructions no columns are held in registers, which is what the other rows are for.
-        let few =
-            problem.a().batch() <= FEW_A_MULTIPROCESSOR * limits.multiprocessors as usize || !has_fast_doubles(limits);
+        let few = problem.a().batch() <= FEW_A_MULTIPROCESSOR * limits.multiprocessors as usize;
         let sized = |inverts| Self::sized(request, (scalar, order, few), sides, limits, inverts);
         let plan = sized(inverts)?;
         if plan.is_none() && inverts { sized(false) } else { Ok(plan) }
@@ -115,9 +113,7 @@ impl ResidentPlan {
         let by_windows = row(scalar, false, false, order).is_some_and(|row| row.window > 0 && row.window < order);
         // The table has no windows for what is small: the planner leaves nothing as small.
         let name = if by_windows { "resident" } else { "resident:panel=8,rows=1,helpers=1,window=16" };
-        let plan =
-            Self::sized(&Request::parse(name).ok()?, (scalar, order, !has_fast_doubles(limits)), None, limits, false)
-                .ok()??;
+        let plan = Self::sized(&Request::parse(name).ok()?, (scalar, order, false), None, limits, false).ok()??;
         (plan.window > 0).then_some(plan)
     }
 
@@ -129,7 +125,8 @@ impl ResidentPlan {
         inverts: bool,
     ) -> Result<Option<Self>, String> {
         let solves = sides.is_some();
-        let apart = row_of_few(scalar, inverts, order).filter(|_| few);
+        // Where there are no matrix instructions no columns of doubles are held in registers, which is what the rows for many are for.
+        let apart = row_of_few(scalar, inverts, order).filter(|row| few || row.tensor && !has_fast_doubles(limits));
         let own = apart.or(row(scalar, inverts, solves, order)).unwrap_or(tuned(order, 8, 1, 0, 128));
         let pack = 16 / scalar_bytes(scalar);
         let exact = request.number_or("exact", 0..=1, usize::from(limits.exact_orders))? == 1;

@@ -220,7 +220,7 @@ pub(super) fn table(scalar: ScalarKind, inverts: bool) -> &'static [Tuned] {
     }
 }
 
-/// For so few matrices that all of them are on the chip at once, and where there are no matrix instructions: the row whose matrices have more threads each, if there is one for an order.
+/// For so few matrices that all of them are on the chip at once, and for doubles where there are no matrix instructions: the row whose matrices have more threads each, if there is one for an order.
 pub(super) fn row_of_few(scalar: ScalarKind, inverts: bool, order: usize) -> Option<Tuned> {
     const F64: &[Tuned] = &[
         window(56, tensor(168, 8, 1, 3, 255)).by(&WINDOWS),
